@@ -1,0 +1,120 @@
+// Package policy is what the caller may ask for: a Spec, the flags that fill
+// one, and the rules that a Spec must keep. It is strict: what it does not know
+// is an error, and nothing is widened silently. It touches nothing on the host
+// but to read files that the caller named.
+package policy
+
+import "time"
+
+// Spec is one run: what to run, in which root, under which limits. The zero
+// value is not valid; start from Default.
+type Spec struct {
+	Image   string  // "host" (the host's own /usr, read-only) or an absolute directory
+	Program Program // what to run
+	Env     []string
+	Workdir string // absolute path inside, default /work
+	User    User
+	Mounts  []Mount
+	Venv    string // Python virtual environment on the host, "" for none
+
+	Limits        Limits
+	OutputLimit   OutputAction
+	Seccomp       string   // profile name, or path of a compiled .bpf when it contains '/'
+	AllowDegraded []string // limits that may be held by less: memory, cpu, pids, io
+	AllowMounts   []string // dangerous mount sources that the caller named
+	Proc          string   // "default" or "none"
+	CgroupParent  string   // absolute path below the cgroup mount, "" for the default
+
+	Out   string // host directory for artefacts, "" for none
+	Force bool   // artefacts may overwrite files in Out
+	Stdin bool   // pass the caller's stdin; otherwise it is at end of file
+}
+
+// Program says what to run. Exactly one of Command, Code and File is set.
+type Program struct {
+	Command []string // argv, looked up inside
+	Code    []byte   // source text for Lang
+	File    string   // host path of a script or an executable
+	Lang    string   // interpreter for Code, or for File instead of its extension
+	Args    []string // arguments after Code or File
+}
+
+// User is the identity inside. It is never the host's.
+type User struct{ UID, GID uint32 }
+
+// Mount is one -v: a host path, absolute and existing, at Target inside.
+type Mount struct {
+	Source string
+	Target string
+	Write  bool
+}
+
+// Limits of one run. Zero means "no limit" only where the comment says so.
+type Limits struct {
+	Timeout    time.Duration // wall clock from the program's start
+	CPUTime    time.Duration // of the whole tree; 0: as Timeout
+	Memory     int64         // bytes: anonymous, page cache, scratch and kernel memory; swap is off
+	MilliCPU   int64         // thousandths of a CPU
+	Pids       int64         // processes and threads
+	Disk       int64         // bytes of scratch
+	DiskInodes int64         // files and directories of scratch
+	Output     int64         // bytes kept of stdout and of stderr each
+	OpenFiles  int64         // RLIMIT_NOFILE
+	FileSize   int64         // bytes, RLIMIT_FSIZE; 0: as Disk
+	Stack      int64         // bytes, RLIMIT_STACK soft limit
+	IO         []IOLimit     // none by default
+}
+
+// IOLimit bounds one block device.
+type IOLimit struct {
+	Device   string // path of a block device, e.g. /dev/vda
+	ReadBPS  int64  // bytes a second, 0: no limit
+	WriteBPS int64
+	ReadIOPS int64
+	WriteIOP int64
+}
+
+// OutputAction is what happens when a stream passes Limits.Output.
+type OutputAction string
+
+const (
+	// OutputTruncate keeps the head, drops the rest and lets the program end by itself.
+	OutputTruncate OutputAction = "truncate"
+	// OutputKill ends the run with outcome "output".
+	OutputKill OutputAction = "kill"
+)
+
+// Default is the policy that applies where the caller says nothing.
+func Default() Spec {
+	return Spec{
+		Image:       "host",
+		Workdir:     "/work",
+		User:        User{UID: 65534, GID: 65534},
+		Seccomp:     "default",
+		Proc:        "default",
+		OutputLimit: OutputTruncate,
+		Limits: Limits{
+			Timeout:    10 * time.Second,
+			Memory:     256 << 20,
+			MilliCPU:   1000,
+			Pids:       64,
+			Disk:       64 << 20,
+			DiskInodes: 16 << 10,
+			Output:     1 << 20,
+			OpenFiles:  1024,
+			Stack:      8 << 20,
+		},
+	}
+}
+
+// Refusal is an error of the caller's input or of a control that the host
+// cannot give: nothing was run. Hints are lines that can be pasted.
+type Refusal struct {
+	What  string // what is wrong, lower case, no full stop
+	Hints []string
+}
+
+func (r *Refusal) Error() string { return r.What }
+
+// Refuse makes a Refusal.
+func Refuse(what string, hints ...string) *Refusal { return &Refusal{What: what, Hints: hints} }

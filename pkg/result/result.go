@@ -1,0 +1,115 @@
+// Package result is the one vocabulary for what became of a run: the command
+// line, the Go API, the JSON result and the tests all use it. It imports
+// nothing of ours.
+//
+// docs/result.schema.json is the JSON Schema of Result; a test validates real
+// results against it. Fields are only ever added while Schema stays 1.
+package result
+
+// Schema is the version of the JSON form.
+const Schema = 1
+
+// Outcome says who ended the run and why. Exited to Output are the program's
+// doing; Refused and Failed are ours.
+type Outcome string
+
+const (
+	Exited   Outcome = "exited"   // the program ended with ExitCode
+	Signaled Outcome = "signaled" // a signal that was not ours ended it
+	Timeout  Outcome = "timeout"  // the wall clock limit ended it
+	CPUTime  Outcome = "cpu_time" // the CPU time limit of the whole tree ended it
+	Memory   Outcome = "memory"   // the kernel's out-of-memory events name the sandbox
+	Output   Outcome = "output"   // the output limit ended it (only with --on-output-limit kill)
+	Canceled Outcome = "canceled" // the caller ended it (context, SIGINT, SIGTERM)
+	Refused  Outcome = "refused"  // nothing was run: bad input or a control this host cannot give
+	Failed   Outcome = "failed"   // sandglass itself failed; nothing untrusted went on running
+)
+
+// Enforcer says what holds a limit.
+type Enforcer string
+
+const (
+	ByCgroup2  Enforcer = "cgroup2"
+	ByCgroup1  Enforcer = "cgroup1"
+	ByRlimit   Enforcer = "rlimit"
+	ByWatchdog Enforcer = "watchdog" // the supervisor samples the tree: late, but it comes
+	ByTmpfs    Enforcer = "tmpfs"
+	ByClock    Enforcer = "supervisor"
+	ByNone     Enforcer = "none"
+)
+
+// Result is what one run came to. Times are milliseconds, sizes bytes.
+type Result struct {
+	Schema   int     `json:"schema"`
+	Outcome  Outcome `json:"outcome"`
+	ExitCode int     `json:"exit_code"` // what sandglass run exits with
+	Signal   int     `json:"signal,omitempty"`
+	// Error is the one-line cause when Outcome is refused or failed, and the
+	// reason when the program could not be started (exit 126, 127).
+	Error string   `json:"error,omitempty"`
+	Hints []string `json:"hints,omitempty"`
+
+	WallMS          int64 `json:"wall_ms"`
+	SetupMS         int64 `json:"setup_ms"` // from the call to the program's exec
+	CPUMS           int64 `json:"cpu_ms"`
+	MemoryPeakBytes int64 `json:"memory_peak_bytes"`
+	PidsPeak        int64 `json:"pids_peak"`
+	OOMKills        int64 `json:"oom_kills"`
+
+	Stdout Stream `json:"stdout"`
+	Stderr Stream `json:"stderr"`
+
+	Limits map[string]Limit `json:"limits"`
+	Layers []Layer          `json:"layers"`
+
+	PolicySHA256 string     `json:"policy_sha256"`
+	Denied       []Denial   `json:"denied"`
+	Artifacts    []Artifact `json:"artifacts"`
+}
+
+// Stream counts one output stream. Text or Base64 is filled only when the
+// caller asked for captured output: Text when it is valid UTF-8.
+type Stream struct {
+	Bytes     int64  `json:"bytes"` // written by the program
+	Kept      int64  `json:"kept"`  // passed on or captured
+	Truncated bool   `json:"truncated"`
+	Text      string `json:"text,omitempty"`
+	Base64    string `json:"base64,omitempty"`
+}
+
+// Limit is one limit's value and what held it. Value is in the limit's own
+// unit: bytes, milliseconds, a count, or thousandths of a CPU. 0 is no limit.
+type Limit struct {
+	Value      int64    `json:"value"`
+	Unit       string   `json:"unit"`
+	EnforcedBy Enforcer `json:"enforced_by"`
+}
+
+// Layer is one layer of the design's table, as read back from the kernel.
+type Layer struct {
+	Name      string            `json:"name"`
+	Requested bool              `json:"requested"`
+	State     string            `json:"state"`               // enforced, degraded, absent
+	ReadBack  map[string]string `json:"read_back,omitempty"` // e.g. Seccomp: 2, NoNewPrivs: 1
+}
+
+// Denial is something the policy stopped.
+type Denial struct {
+	Kind  string `json:"kind"` // syscall, host, file
+	What  string `json:"what"`
+	Count int64  `json:"count"`
+}
+
+// Artifact is one entry that the program left in /out. Path is relative and
+// uses the program's own bytes (escaped as base64 in PathBase64 when they are
+// not UTF-8). Skipped says why an entry was left out.
+type Artifact struct {
+	Path       string `json:"path"`
+	PathBase64 string `json:"path_base64,omitempty"`
+	Type       string `json:"type"` // file, dir, symlink, fifo, socket, device, unknown
+	Size       int64  `json:"size"`
+	Mode       string `json:"mode"` // octal permission bits as written on the host, no set-uid
+	SHA256     string `json:"sha256,omitempty"`
+	Target     string `json:"target,omitempty"` // a symlink's text; links are never made or followed
+	Skipped    string `json:"skipped,omitempty"`
+}

@@ -1,0 +1,109 @@
+// Package wire holds the messages between the supervisor (launch) and the
+// sandbox's init (boxinit), and their binary form. It imports nothing of ours,
+// and no reflection: init pays for everything that is linked before it runs.
+//
+//	supervisor                              init
+//	    ── Config ──────────────────────────▶  builds the sandbox, step by step
+//	    ◀── Failed{step, errno} ─────────────  a step failed; init is gone after it
+//	    ◀── NotStarted{errno, path} ─────────  execve of the program failed
+//	    ◀── Started + [pidfd, out dir] ──────  the program runs
+//	    ── Ack ─────────────────────────────▶  the supervisor has read back what it needs
+//	    ◀── Exited{status, usage} ───────────  the program ended; init exits after Ack
+//
+// End of file on either side means that the peer is gone: init then exits, and
+// the kernel kills what is left in its PID namespace.
+package wire
+
+// NoFD marks a descriptor field that is not used.
+const NoFD = int32(-1)
+
+// Config is everything init needs. Descriptor fields are numbers in init's own
+// table: the supervisor passed them through exec.
+type Config struct {
+	Hostname string
+	Mounts   []Op
+	Loopback bool // bring lo up
+
+	// The program's cgroup. On v2 Box is the directory for CLONE_INTO_CGROUP;
+	// on v1 the program writes itself into each tasks file before its exec.
+	Box   int32
+	Tasks []int32
+	// CgroupNS makes a cgroup namespace rooted at the program's own cgroup.
+	CgroupNS bool
+
+	Rlimits []Rlimit
+	Seccomp []byte // classic BPF, struct sock_filter in native byte order
+
+	Stdin, Stdout, Stderr int32
+
+	Paths []string // candidates for execve, tried in order
+	Argv  []string
+	Env   []string
+	Dir   string // working directory inside
+
+	// OutDir is the directory whose descriptor init sends with Started, so
+	// that the supervisor can collect from it when all processes are dead.
+	OutDir string
+}
+
+// Rlimit is one setrlimit(2) pair.
+type Rlimit struct {
+	Resource int32
+	Soft     uint64
+	Hard     uint64
+}
+
+// Kind says what an Op does.
+type Kind uint8
+
+// The kinds of mount operation, see Op.
+const (
+	OpRoot    Kind = iota + 1 // tmpfs over "/" that becomes the new root
+	OpDir                     // directory Target with Mode, parents 0755
+	OpFile                    // regular file Target with Mode and Data
+	OpCopy                    // regular file Target with Mode and the bytes of FD, at most Size
+	OpLink                    // symbolic link Target with text Source
+	OpBind                    // host path Source, verified to be Dev:Ino, on Target
+	OpTree                    // detached mount FD on Target
+	OpInner                   // path Source of the new root on Target
+	OpTmpfs                   // new tmpfs with Size, Inodes, Mode on Target
+	OpProc                    // proc of the new PID namespace on Target, Data are its options
+	OpDevpts                  // own devpts on Target
+	OpMask                    // hide Target if it exists: empty read-only file or directory
+	OpFreeze                  // everything attached so far becomes Attr, recursively
+	OpPivot                   // pivot_root, detach the old root
+)
+
+func (k Kind) String() string {
+	names := [...]string{"", "root", "dir", "file", "copy", "link", "bind", "tree", "inner", "tmpfs", "proc", "devpts", "mask", "freeze", "pivot"}
+	if int(k) < len(names) {
+		return names[k]
+	}
+	return "unknown"
+}
+
+// Attr are mount attributes.
+type Attr uint8
+
+const (
+	ReadOnly Attr = 1 << iota
+	NoSuid
+	NoDev
+	NoExec
+)
+
+// Op is one step of building the root. Targets are absolute paths inside the
+// new root; they are resolved below it without following links.
+type Op struct {
+	Kind      Kind
+	Source    string
+	Target    string
+	FD        int32
+	Attr      Attr
+	Recursive bool
+	Mode      uint32
+	Size      uint64
+	Inodes    uint64
+	Dev, Ino  uint64 // identity of Source as the supervisor checked it; 0 is not checked
+	Data      []byte
+}
