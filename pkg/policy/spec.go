@@ -106,15 +106,3 @@ func Default() Spec {
 		},
 	}
 }
-
-// Refusal is an error of the caller's input or of a control that the host
-// cannot give: nothing was run. Hints are lines that can be pasted.
-type Refusal struct {
-	What  string // what is wrong, lower case, no full stop
-	Hints []string
-}
-
-func (r *Refusal) Error() string { return r.What }
-
-// Refuse makes a Refusal.
-func Refuse(what string, hints ...string) *Refusal { return &Refusal{What: what, Hints: hints} }

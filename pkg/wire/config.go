@@ -58,20 +58,20 @@ type Kind uint8
 
 // The kinds of mount operation, see Op.
 const (
-	OpRoot    Kind = iota + 1 // tmpfs over "/" that becomes the new root
-	OpDir                     // directory Target with Mode, parents 0755
-	OpFile                    // regular file Target with Mode and Data
-	OpCopy                    // regular file Target with Mode and the bytes of FD, at most Size
-	OpLink                    // symbolic link Target with text Source
-	OpBind                    // host path Source, verified to be Dev:Ino, on Target
-	OpTree                    // detached mount FD on Target
-	OpInner                   // path Source of the new root on Target
-	OpTmpfs                   // new tmpfs with Size, Inodes, Mode on Target
-	OpProc                    // proc of the new PID namespace on Target, Data are its options
-	OpDevpts                  // own devpts on Target
-	OpMask                    // hide Target if it exists: empty read-only file or directory
-	OpFreeze                  // everything attached so far becomes Attr, recursively
-	OpPivot                   // pivot_root, detach the old root
+	OpRoot   Kind = iota + 1 // tmpfs over "/" that becomes the new root
+	OpDir                    // directory Target with Mode, parents 0755
+	OpFile                   // regular file Target with Mode and Data
+	OpCopy                   // regular file Target with Mode and the bytes of FD, at most Size
+	OpLink                   // symbolic link Target with text Source
+	OpBind                   // host path Source, verified to be Dev:Ino, on Target
+	OpTree                   // detached mount FD on Target
+	OpInner                  // path Source of the new root on Target
+	OpTmpfs                  // new tmpfs with Size, Inodes, Mode on Target
+	OpProc                   // proc of the new PID namespace on Target, Data are its options
+	OpDevpts                 // own devpts on Target
+	OpMask                   // hide Target if it exists: empty read-only file or directory
+	OpFreeze                 // everything attached so far becomes Attr, recursively
+	OpPivot                  // pivot_root, detach the old root
 )
 
 func (k Kind) String() string {

@@ -1,0 +1,40 @@
+// Package refusal is the one error type for "nothing was run": bad input, or a
+// control that this host cannot give. The command line prints it as one error
+// line and its hints, and exits with Exit.
+package refusal
+
+import "fmt"
+
+// The exit codes of docker run that a refusal can have.
+const (
+	ExitRefused       = 125 // sandglass refused or failed
+	ExitNotExecutable = 126
+	ExitNotFound      = 127
+)
+
+// Error says what is wrong and where, in lower case and without a full stop.
+// Hints are lines that a user can paste.
+type Error struct {
+	What  string
+	Hints []string
+	Exit  int
+}
+
+func (e *Error) Error() string { return e.What }
+
+// Newf is a refusal with exit code 125 and no hints yet.
+func Newf(format string, args ...any) *Error {
+	return &Error{What: fmt.Sprintf(format, args...), Exit: ExitRefused}
+}
+
+// Hint adds a line to paste.
+func (e *Error) Hint(format string, args ...any) *Error {
+	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
+	return e
+}
+
+// Code replaces the exit code.
+func (e *Error) Code(exit int) *Error {
+	e.Exit = exit
+	return e
+}
