@@ -1,0 +1,28 @@
+#include "textflag.h"
+
+// func rawVfork(nr, a1, a2, a3 uintptr) (r1, errno uintptr)
+//
+// The child of a CLONE_VM clone runs on this very stack while the parent
+// waits, and overwrites the return address; so it is kept in a register, which
+// each of the two has for itself.
+TEXT ·rawVfork(SB), NOSPLIT|NOFRAME, $0-48
+	MOVQ	nr+0(FP), AX
+	MOVQ	a1+8(FP), DI
+	MOVQ	a2+16(FP), SI
+	MOVQ	a3+24(FP), DX
+	XORL	R10, R10
+	XORL	R8, R8
+	XORL	R9, R9
+	POPQ	R12
+	SYSCALL
+	PUSHQ	R12
+	CMPQ	AX, $0xfffffffffffff001
+	JLS	ok
+	MOVQ	$-1, r1+32(FP)
+	NEGQ	AX
+	MOVQ	AX, errno+40(FP)
+	RET
+ok:
+	MOVQ	AX, r1+32(FP)
+	MOVQ	$0, errno+40(FP)
+	RET

@@ -1,0 +1,90 @@
+package boxinit
+
+import (
+	"sandglass/internal/sys"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// lastCap is the highest number tried when the bounding set is emptied; the
+// kernel answers EINVAL from the first that it does not know.
+const lastCap = 63
+
+// securebits: root is no one special, no capability survives a change of ids,
+// none can be raised as ambient; each locked (capabilities(7)).
+const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
+
+// Child lists what the program's process does to itself between clone and
+// execve, in order. Everything that needs a capability comes before the
+// capabilities go, and the filter is last, so that nothing of ours has to be
+// allowed in it but execve and exit_group.
+func Child(cfg *wire.Config) *sys.Calls {
+	c := &sys.Calls{}
+	for _, fd := range cfg.Tasks {
+		// Moving oneself through "tasks" takes no global lock, unlike
+		// cgroup.procs (kernel commit 9a3284fad42f).
+		c.Write("join cgroup", int(fd), []byte("0"))
+	}
+	if cfg.CgroupNS {
+		c.Add("cgroup namespace", unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP)
+	}
+	c.Add("new session", unix.SYS_SETSID)
+	for target, fd := range [3]int32{cfg.Stdin, cfg.Stdout, cfg.Stderr} {
+		c.Add("stdio", unix.SYS_DUP3, uintptr(fd), uintptr(target), 0)
+	}
+	for _, r := range cfg.Rlimits {
+		c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)
+	}
+	dropPrivileges(c)
+	// Not only close-on-exec: nothing of the host is open from here on.
+	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), 0)
+	c.DefaultSignals("default signals")
+	c.SignalMask("unblock signals", 0)
+	c.Seccomp("seccomp", cfg.Seccomp)
+	return c
+}
+
+func dropPrivileges(c *sys.Calls) {
+	c.Add("ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	for i := range uintptr(lastCap + 1) {
+		c.Add("bounding set", unix.SYS_PRCTL, unix.PR_CAPBSET_DROP, i)
+		c.Tolerate(unix.EINVAL)
+	}
+	c.Add("securebits", unix.SYS_PRCTL, unix.PR_SET_SECUREBITS, securebits)
+	c.ClearCaps("capabilities")
+	c.Add("no_new_privs", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+}
+
+func startProgram(b *box) error {
+	cgroup := -1
+	if b.cfg.Box != wire.NoFD {
+		cgroup = int(b.cfg.Box)
+	}
+	restore, err := blockSignals()
+	if err != nil {
+		return err
+	}
+	defer restore()
+	b.pid, b.pidfd, err = sys.Start(&sys.Program{
+		Calls:  Child(b.cfg),
+		Paths:  b.cfg.Paths,
+		Argv:   b.cfg.Argv,
+		Env:    b.cfg.Env,
+		Cgroup: cgroup,
+	})
+	return err
+}
+
+// blockSignals blocks every signal on this thread: the child shares our memory
+// and must never enter one of Go's signal handlers.
+func blockSignals() (restore func(), err error) {
+	var all, old unix.Sigset_t
+	for i := range all.Val {
+		all.Val[i] = ^all.Val[i]
+	}
+	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
+		return nil, err
+	}
+	return func() { unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }, nil
+}

@@ -1,0 +1,99 @@
+package boxinit
+
+import (
+	"os"
+	"runtime"
+
+	"sandglass/internal/sys"
+	"sandglass/pkg/mount"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// Arg0 is argv[0] of the re-executed binary when it is init.
+const Arg0 = "sandglass-init"
+
+// Wanted says that this process was started as a sandbox's init.
+func Wanted() bool { return len(os.Args) > 0 && os.Args[0] == Arg0 && os.Getpid() == 1 }
+
+// Main is init. It never returns: it exits with 0 when it has told the
+// supervisor what happened, 1 when it could not.
+//
+// The goroutine must be the main one, on the main thread: PDEATHSIG, the
+// working directory's root, namespaces and credentials are all per thread.
+func Main() {
+	runtime.LockOSThread()
+	control := os.NewFile(controlFD, "control")
+	if control == nil {
+		os.Exit(1)
+	}
+	cfg, err := receive(control)
+	if err != nil {
+		os.Exit(1)
+	}
+	b := &box{cfg: cfg, outDir: -1, pidfd: -1}
+	for _, s := range Steps() {
+		if err := s.Do(b); err != nil {
+			report(control, failure(s.Name, err), nil)
+			os.Exit(1)
+		}
+	}
+	report(control, &wire.Report{Type: wire.TypeStarted}, b.descriptors())
+	wait(control, b.pid)
+	os.Exit(0)
+}
+
+func receive(control *os.File) (*wire.Config, error) {
+	t, body, err := wire.ReadFrame(control, wire.MaxConfig)
+	if err != nil {
+		return nil, err
+	}
+	if t != wire.TypeConfig {
+		return nil, wire.ErrMalformed
+	}
+	return wire.DecodeConfig(body)
+}
+
+// failure turns a step's error into the message that names it.
+func failure(step string, err error) *wire.Report {
+	r := &wire.Report{Type: wire.TypeFailed, Step: step, Errno: uint32(unix.EIO)}
+	switch e := err.(type) {
+	case *sys.StartError:
+		r.Errno = uint32(e.Errno)
+		r.Step = step + ": " + e.Call
+		if e.Call == "execve" {
+			r.Type, r.Path = wire.TypeNotStarted, e.Path
+		}
+	case *mount.Error:
+		r.Errno, r.Step, r.Path = uint32(e.Errno), e.Op, e.Note
+	case unix.Errno:
+		r.Errno = uint32(e)
+	default:
+		r.Path = err.Error()
+	}
+	return r
+}
+
+// descriptors are what the supervisor gets with Started.
+func (b *box) descriptors() []int {
+	fds := []int{b.pidfd}
+	if b.outDir >= 0 {
+		fds = append(fds, b.outDir)
+	}
+	return fds
+}
+
+func report(control *os.File, r *wire.Report, fds []int) {
+	var rights []byte
+	if len(fds) > 0 {
+		rights = unix.UnixRights(fds...)
+	}
+	frame := wire.Frame(r.Type, r.Encode())
+	if err := unix.Sendmsg(int(control.Fd()), frame, rights, nil, unix.MSG_NOSIGNAL); err != nil {
+		os.Exit(1)
+	}
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}

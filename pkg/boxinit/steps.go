@@ -1,0 +1,121 @@
+// Package boxinit is the inside: what runs as PID 1 between the supervisor's
+// clone and the program's execve, and then waits for the program.
+//
+// Steps is the order of everything that is done, and Child the order of what
+// the program's own process does to itself last. Nothing untrusted runs before
+// both lists are through.
+package boxinit
+
+import (
+	"sandglass/internal/sys"
+	"sandglass/pkg/mount"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// controlFD is the socket to the supervisor, the first descriptor after stdio.
+const controlFD = 3
+
+// box is init's state while it works through the steps.
+type box struct {
+	cfg     *wire.Config
+	builder *mount.Builder
+	outDir  int
+
+	pid    int // the program
+	pidfd  int
+	failed string // path that could not be executed
+}
+
+// Step is one named piece of the set-up.
+type Step struct {
+	Name string
+	Do   func(*box) error
+}
+
+// Steps is the order. Each step that needs a capability stands before
+// "drop capabilities"; the program starts after the root is final and before
+// init confines itself, because clone3 into a cgroup is not in the filter.
+func Steps() []Step {
+	return []Step{
+		{"seal descriptors", sealDescriptors},
+		{"hide init", hideInit},
+		{"die with the supervisor", dieWithSupervisor},
+		{"hostname", setHostname},
+		{"loopback", loopback},
+		{"mounts", buildRoot},
+		{"working directory", enterWorkdir},
+		{"start program", startProgram},
+		{"drop capabilities of init", dropOwnCaps},
+		{"seccomp of init", filterSelf},
+	}
+}
+
+// sealDescriptors makes everything but stdio close on exec, whatever the
+// caller of sandglass had open (CVE-2024-21626). Linux 5.11.
+func sealDescriptors(*box) error {
+	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// hideInit keeps the program from PID 1: a process that is not dumpable cannot
+// be traced, its /proc files belong to the host's root, and with
+// hidepid=ptraceable it is not in /proc at all. So /proc/1/exe, the host's own
+// binary, cannot be opened for writing (CVE-2019-5736).
+func hideInit(*box) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+
+// dieWithSupervisor asks for SIGKILL when the thread that cloned init ends. It
+// stands after the change of credentials, which clears it (prctl(2)). The
+// control socket's end of file is the second cord, see wait.
+func dieWithSupervisor(*box) error {
+	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
+}
+
+func setHostname(b *box) error { return unix.Sethostname([]byte(b.cfg.Hostname)) }
+
+func loopback(b *box) error {
+	if !b.cfg.Loopback {
+		return nil
+	}
+	return sys.LoopbackUp()
+}
+
+func buildRoot(b *box) error {
+	b.builder = mount.New()
+	defer b.builder.Close()
+	for i := range b.cfg.Mounts {
+		op := &b.cfg.Mounts[i]
+		if op.Kind == wire.OpPivot && b.cfg.OutDir != "" {
+			fd, err := b.builder.OpenDir(b.cfg.OutDir)
+			if err != nil {
+				return &mount.Error{Op: "open " + b.cfg.OutDir, Errno: err.(unix.Errno)}
+			}
+			b.outDir = fd
+		}
+		if err := b.builder.Apply(op); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// enterWorkdir changes into the directory inside. It runs after pivot_root and
+// after every host descriptor is closed or out of the path's reach, and what
+// it reached is checked to lie below the root: a path like /proc/self/fd/7
+// must not lead to the host (CVE-2024-21626).
+func enterWorkdir(b *box) error {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, b.cfg.Dir, how)
+	if err != nil {
+		return &mount.Error{Op: "enter " + b.cfg.Dir, Errno: err.(unix.Errno)}
+	}
+	defer unix.Close(fd)
+	return unix.Fchdir(fd)
+}
+
+// dropOwnCaps leaves init no more than the program has.
+func dropOwnCaps(*box) error { return sys.ClearAllCaps() }
+
+// filterSelf puts init under the program's own filter: whatever might take
+// init over from inside gains nothing by it.
+func filterSelf(b *box) error { return sys.SeccompAllThreads(b.cfg.Seccomp) }
