@@ -1,0 +1,225 @@
+package artifacts
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"golang.org/x/sys/unix"
+
+	"sandglass/pkg/result"
+)
+
+// chunk is how much is copied between two looks at the clock.
+const chunk = 128 << 10
+
+// tempPrefix starts the temporary names in the destination. A supervisor that
+// was killed in a copy leaves at most one.
+const tempPrefix = ".sandglass-"
+
+// file copies the pinned regular file to name in dst.
+func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.Stat_t) {
+	if why := c.tooLarge(st.Size); why != "" {
+		c.skip(a, why)
+		return
+	}
+	// Looked up before the copy to spare it; place decides.
+	if f := standing(dst, name, c.force); f != nil {
+		c.fail(a, f)
+		return
+	}
+	in, err := reopen(c.proc, pin, st)
+	if err != nil {
+		c.fail(a, err)
+		return
+	}
+	defer unix.Close(in)
+	c.at("opened", a.Path)
+	tmp, out, err := createTemp(dst)
+	if err != nil {
+		c.fail(a, &destFault{err})
+		return
+	}
+	mode := st.Mode&0o755&^c.umask | 0o600
+	size, sum, err := c.fill(in, out, mode, a.Path)
+	if err == nil {
+		c.at("placing", a.Path)
+		err = place(dst, tmp, name, c.force)
+	}
+	if err != nil {
+		unix.Unlinkat(dst, tmp, 0)
+		c.fail(a, err)
+		return
+	}
+	a.Size, a.SHA256, a.Mode = size, sum, octal(mode)
+	c.add(a)
+}
+
+// tooLarge says why a file of a claimed size is not worth opening.
+func (c *collector) tooLarge(size int64) string {
+	switch {
+	case size > c.limits.FileBytes:
+		return "larger than the limit of one file, " + bytesText(c.limits.FileBytes)
+	case size > c.left:
+		return "past the limit of all files together, " + bytesText(c.limits.Bytes)
+	}
+	return ""
+}
+
+// fill copies in to out, sets the mode and closes out, in any case. The close is
+// looked at: network file systems report a full disk only there.
+func (c *collector) fill(in, out int, mode uint32, path string) (size int64, sum string, err error) {
+	size, sum, err = c.copy(in, out, path)
+	if err == nil {
+		// Before the rename, so the name never shows the file with less or more.
+		err = destErr(unix.Fchmod(out, mode))
+	}
+	if e := unix.Close(out); err == nil && e != nil && e != unix.EINTR {
+		err = &destFault{e}
+	}
+	return size, sum, err
+}
+
+// copy copies in to out until in ends, and hashes what was written. It believes
+// no size: a file may grow, or be sparse and a terabyte.
+func (c *collector) copy(in, out int, path string) (int64, string, error) {
+	h := sha256.New()
+	var size int64
+	for {
+		if c.expired() {
+			return 0, "", c.stopErr
+		}
+		n, err := retry(func() (int, error) { return unix.Read(in, c.buf) })
+		if err != nil {
+			return 0, "", err
+		}
+		if n <= 0 {
+			return size, hex.EncodeToString(h.Sum(nil)), nil
+		}
+		size += int64(n)
+		c.left -= int64(n)
+		if size > c.limits.FileBytes || c.left < 0 {
+			return 0, "", errGrew
+		}
+		if err := writeAll(out, c.buf[:n]); err != nil {
+			return 0, "", &destFault{err}
+		}
+		h.Write(c.buf[:n])
+		c.at("copied", path)
+	}
+}
+
+func writeAll(fd int, b []byte) error {
+	for len(b) > 0 {
+		n, err := retry(func() (int, error) { return unix.Write(fd, b) })
+		if err != nil {
+			return err
+		}
+		if n <= 0 {
+			return unix.EIO
+		}
+		b = b[n:]
+	}
+	return nil
+}
+
+// createTemp makes an empty file that only the caller may open. The name is
+// random: in a destination that others can write to, nobody can take it first.
+func createTemp(dst int) (name string, fd int, err error) {
+	for range 100 {
+		var r [8]byte
+		if _, err := retry(func() (int, error) { return unix.Getrandom(r[:], 0) }); err != nil {
+			return "", -1, err
+		}
+		name = tempPrefix + hex.EncodeToString(r[:])
+		fd, err = retry(func() (int, error) {
+			return unix.Openat(dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+		})
+		if err != unix.EEXIST {
+			return name, fd, err
+		}
+	}
+	return "", -1, unix.EEXIST
+}
+
+// place gives the finished file its name. Without force it must be free, which
+// only the kernel can tell without a gap. Rename follows no link: one at the
+// name is replaced itself.
+func place(dst int, tmp, name string, force bool) error {
+	var err error
+	if force {
+		err = unix.Renameat(dst, tmp, dst, name)
+	} else {
+		err = unix.Renameat2(dst, tmp, dst, name, unix.RENAME_NOREPLACE)
+		if err == unix.EINVAL {
+			err = placeByLink(dst, tmp, name)
+		}
+	}
+	switch err {
+	case nil:
+		return nil
+	case unix.EEXIST, unix.EISDIR, unix.ENOTEMPTY:
+		if f := standing(dst, name, force); f != nil {
+			return f
+		}
+	}
+	return &destFault{err}
+}
+
+// placeByLink is RENAME_NOREPLACE where the file system has none (NFS, 9p).
+func placeByLink(dst int, tmp, name string) error {
+	if err := unix.Linkat(dst, tmp, dst, name, 0); err != nil {
+		return err
+	}
+	return unix.Unlinkat(dst, tmp, 0)
+}
+
+// standing tells what keeps a file from the name in dst; nil when nothing does.
+func standing(dst int, name string, force bool) error {
+	var st unix.Stat_t
+	if unix.Fstatat(dst, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return nil // free, or an error that the creation will meet again
+	}
+	f := &existsFault{typ: typeOf(st.Mode)}
+	f.forceable = f.typ != typeDir
+	if f.forceable && force {
+		return nil
+	}
+	return f
+}
+
+// makeDir makes the directory name in dst and opens it; with force it may be
+// there already. A link at the name is not followed: the caller's destination
+// may hold links to anywhere.
+func makeDir(dst int, name string, force bool) (fd int, mode uint32, err error) {
+	made := unix.Mkdirat(dst, name, 0o755)
+	if made != nil && made != unix.EEXIST {
+		return -1, 0, &destFault{made}
+	}
+	var st unix.Stat_t
+	if made == unix.EEXIST {
+		if err := unix.Fstatat(dst, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+			return -1, 0, &destFault{err}
+		}
+		f := &existsFault{typ: typeOf(st.Mode)}
+		f.forceable = f.typ == typeDir
+		if !f.forceable || !force {
+			return -1, 0, f
+		}
+	}
+	fd, err = openat2(dst, name, unix.O_PATH|unix.O_DIRECTORY, resolveDest)
+	if err != nil {
+		return -1, 0, &destFault{err}
+	}
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return -1, 0, &destFault{err}
+	}
+	return fd, st.Mode, nil
+}
+
+func destErr(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &destFault{err}
+}
