@@ -11,7 +11,7 @@ import "time"
 type Spec struct {
 	Image   string  // "host" (the host's own /usr, read-only) or an absolute directory
 	Program Program // what to run
-	Env     []string
+	Env     []string // K=V, each name once
 	Workdir string // absolute path inside, default /work
 	User    User
 	Mounts  []Mount
@@ -28,6 +28,10 @@ type Spec struct {
 	Out   string // host directory for artefacts, "" for none
 	Force bool   // artefacts may overwrite files in Out
 	Stdin bool   // pass the caller's stdin; otherwise it is at end of file
+
+	// Home is the caller's home directory, "" when unknown. It only helps to
+	// tell dangerous mount sources and is not part of Digest.
+	Home string
 }
 
 // Program says what to run. Exactly one of Command, Code and File is set.
@@ -61,7 +65,7 @@ type Limits struct {
 	Output     int64         // bytes kept of stdout and of stderr each
 	OpenFiles  int64         // RLIMIT_NOFILE
 	FileSize   int64         // bytes, RLIMIT_FSIZE; 0: as Disk
-	Stack      int64         // bytes, RLIMIT_STACK soft limit
+	Stack      int64         // bytes, RLIMIT_STACK soft limit; argv and env may fill a quarter of it
 	IO         []IOLimit     // none by default
 }
 

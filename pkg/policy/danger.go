@@ -1,0 +1,183 @@
+package policy
+
+import (
+	"path"
+	"strings"
+
+	"sandglass/internal/refusal"
+)
+
+// place is a path of the host that hostile code must not get by accident. Both
+// what is below it and what contains it are as bad, unless itself is set: then
+// only the path and what contains it.
+type place struct {
+	path   string
+	why    string
+	itself bool
+}
+
+// hostPlaces are the same for every caller.
+var hostPlaces = [...]place{
+	{path: "/proc", why: "it shows every process of the host, with its environment"},
+	{path: "/sys", why: "it holds the kernel's settings"},
+	{path: "/dev", why: "it holds the host's devices"},
+	{path: "/run", why: "it holds the sockets of the host's services"},
+	{path: "/var/run", why: "it holds the sockets of the host's services"},
+	{path: "/boot", why: "it holds the kernel that starts next"},
+	{path: "/etc", why: "it holds the host's accounts, keys and settings"},
+	{path: "/home", why: "it holds everybody's files", itself: true},
+	{path: "/lost+found", why: "it holds files that lost their names"},
+	{path: "/tmp", why: "it holds other programs' sockets and files", itself: true},
+	{path: "/var/tmp", why: "it holds other programs' sockets and files", itself: true},
+	{path: "/var/lib/docker", why: "it holds the containers of the host"},
+	{path: "/var/lib/containerd", why: "it holds the containers of the host"},
+	{path: "/var/lib/containers", why: "it holds the containers of the host"},
+	{path: "/var/lib/kubelet", why: "it holds the secrets of the host's pods"},
+	{path: "/var/lib/rancher", why: "it holds the secrets of the host's cluster"},
+	{path: "/var/lib/lxc", why: "it holds the containers of the host"},
+	{path: "/var/lib/lxd", why: "it holds the containers of the host"},
+	{path: "/var/lib/sss", why: "it holds cached accounts"},
+	{path: "/var/lib/systemd", why: "it holds the secrets of the host's services"},
+	{path: "/var/spool/cron", why: "it holds commands that the host runs"},
+	{path: "/var/backups", why: "it holds copies of the host's accounts"},
+	{path: "/var/log", why: "it holds the host's logs", itself: true},
+	{path: "/var/mail", why: "it holds everybody's mail"},
+	{path: "/var/spool/mail", why: "it holds everybody's mail"},
+}
+
+// homeSecrets are paths below a home directory that hold keys, tokens,
+// passwords or histories. Some hold the last name's neighbours as well.
+const homeSecrets = ".ssh .gnupg .aws .azure .kube .docker .podman .config .netrc .git-credentials .gitconfig .npmrc .yarnrc" +
+	" .pypirc .pgpass .my.cnf .mylogin.cnf .vault-token .terraform.d .terraformrc .boto .s3cfg .rclone.conf .password-store" +
+	" .local/share/keyrings .local/share/containers .local/share/docker .local/share/kwalletd .local/state .pki .mozilla" +
+	" .thunderbird .gem/credentials .cargo/credentials .cargo/credentials.toml .m2/settings.xml .m2/settings-security.xml" +
+	" .gradle/gradle.properties .composer/auth.json .nuget/NuGet .dbus .Xauthority .ICEauthority .bash_history .zsh_history" +
+	" .python_history .node_repl_history .psql_history .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo" +
+	" .histfile .histdb .snowflake .databricks .oci .minikube .helm .ansible .chef .putty .subversion" +
+	" .cache/huggingface .kaggle .jupyter .netlify .heroku .fly .vscode-server .electrum .bitcoin .ethereum"
+
+// homeStartup are paths below a home directory that the host runs code from.
+const homeStartup = ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin" +
+	" .kshrc .cshrc .tcshrc .xinitrc .xprofile .xsession .xsessionrc .inputrc .vimrc .vim .emacs .emacs.d .pythonrc" +
+	" .local/bin .local/lib .local/share/applications .local/share/systemd bin .gdbinit .tmux.conf .screenrc .npm-global" +
+	" .cargo/bin .rustup .pyenv .rbenv .nvm .sdkman .oh-my-zsh .hgrc .mailcap .forward .rhosts .k5login"
+
+// systemPlaces are what the host runs as; harmless to read, not to write.
+var systemPlaces = [...]place{
+	{path: "/usr", why: "the host runs programs from it"},
+	{path: "/bin", why: "the host runs programs from it"},
+	{path: "/sbin", why: "the host runs programs from it"},
+	{path: "/lib", why: "the host loads libraries from it"},
+	{path: "/lib32", why: "the host loads libraries from it"},
+	{path: "/lib64", why: "the host loads libraries from it"},
+	{path: "/libx32", why: "the host loads libraries from it"},
+	{path: "/opt", why: "the host runs programs from it"},
+	{path: "/snap", why: "the host runs programs from it"},
+	{path: "/nix", why: "the host runs programs from it"},
+	{path: "/var/lib", why: "it holds the state of the host's services"},
+	{path: "/var/spool", why: "it holds the work of the host's services"},
+	{path: "/var/cache", why: "it holds the work of the host's services"},
+}
+
+// DangerousSource says why a host path must not be shown to hostile code:
+// secrets, sockets, or control of the host at it, below it or above it. The
+// path is absolute; call it on the path as given and on the path with every
+// symbolic link resolved, because a link can lead anywhere. home is the
+// caller's, "" when unknown; every directory of /home is taken for one anyway.
+func DangerousSource(resolved, home string) (reason string, bad bool) {
+	p := path.Clean(resolved)
+	if p == "/" {
+		return "it is the whole host", true
+	}
+	for _, d := range hostPlaces {
+		if why, bad := d.judge(p); bad {
+			return why, true
+		}
+	}
+	if path.Clean(home) != "/root" { // else it is judged like any other home
+		if why, bad := (place{path: "/root", why: "it holds the administrator's files"}).judge(p); bad {
+			return why, true
+		}
+	}
+	return judgeHomes(p, home, homeSecrets, "it holds the owner's keys, tokens or settings")
+}
+
+// DangerousWrite is DangerousSource for a path that hostile code may write to:
+// it also refuses what the host runs code from.
+func DangerousWrite(resolved, home string) (reason string, bad bool) {
+	if why, bad := DangerousSource(resolved, home); bad {
+		return why, true
+	}
+	p := path.Clean(resolved)
+	for _, d := range systemPlaces {
+		if why, bad := d.judge(p); bad {
+			return why, true
+		}
+	}
+	return judgeHomes(p, home, homeStartup, "the owner's shell or programs run code from it")
+}
+
+func (d place) judge(p string) (string, bool) {
+	switch {
+	case p == d.path, !d.itself && below(p, d.path):
+		return d.why, true
+	case below(d.path, p):
+		return "it contains " + d.path + ": " + d.why, true
+	}
+	return "", false
+}
+
+func judgeHomes(p, home, names, why string) (string, bool) {
+	for _, h := range homes(p, home) {
+		if whyHome, bad := (place{path: h, why: "it is a whole home directory", itself: true}).judge(p); bad {
+			return whyHome, true
+		}
+		if !below(p, h) {
+			continue
+		}
+		for name := range strings.SplitSeq(names, " ") {
+			if whyName, bad := (place{path: h + "/" + name, why: why}).judge(p); bad {
+				return whyName, true
+			}
+		}
+	}
+	return "", false
+}
+
+// homes are the home directories that p could lie in: the caller's and the one
+// below each place where systems keep them.
+func homes(p, home string) []string {
+	var list []string
+	if home = path.Clean(home); strings.HasPrefix(home, "/") && home != "/" {
+		list = append(list, home)
+	}
+	for _, parent := range [...]string{"/home/", "/var/home/", "/export/home/"} {
+		if name, ok := strings.CutPrefix(p, parent); ok {
+			user, _, _ := strings.Cut(name, "/")
+			list = append(list, parent+user)
+		}
+	}
+	return list
+}
+
+// below says that p lies inside dir and is not dir itself.
+func below(p, dir string) bool {
+	return len(p) > len(dir)+1 && p[len(dir)] == '/' && p[:len(dir)] == dir
+}
+
+// CheckSource refuses a dangerous host path unless AllowMounts names that very
+// path. The mount planner calls it again with links resolved; only naming the
+// resolved path then helps, since a link can be turned after it was allowed.
+func (s *Spec) CheckSource(resolved string, write bool) error {
+	judge := DangerousSource
+	if write {
+		judge = DangerousWrite
+	}
+	why, bad := judge(resolved, s.Home)
+	if !bad || contains(s.AllowMounts, path.Clean(resolved)) {
+		return nil
+	}
+	return refusal.Newf("host path %s is refused: %s", quote(resolved), why).
+		Hint("share only the files the task needs: -v \"$PWD/task:/task:ro\"").
+		Hint("if it must be this path: --allow-mount %s", shellQuote(resolved))
+}

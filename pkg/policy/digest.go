@@ -1,0 +1,120 @@
+package policy
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"slices"
+	"strings"
+)
+
+// digestVersion changes when a field is added, so that two versions of
+// sandglass never give one hash to two meanings.
+const digestVersion = "sandglass policy 1"
+
+// Digest is the SHA-256 of the whole policy in hex: two runs with the same
+// digest were asked for the same, code and arguments included. A script's path
+// counts and not its bytes; Home does not count, it only judges. What is a set
+// is sorted first, so the order of flags does not matter where it means nothing.
+func (s Spec) Digest() string {
+	c := canon{sha256.New()}
+	c.text("version", digestVersion)
+	c.text("image", s.Image)
+	c.list("command", s.Program.Command)
+	c.text("code", string(s.Program.Code))
+	c.text("file", s.Program.File)
+	c.text("lang", s.Program.Lang)
+	c.list("args", s.Program.Args)
+	c.set("env", s.Env)
+	c.text("workdir", s.Workdir)
+	c.num("uid", int64(s.User.UID))
+	c.num("gid", int64(s.User.GID))
+	c.mounts(s.Mounts)
+	c.text("venv", s.Venv)
+	c.limits(&s.Limits)
+	c.text("on-output-limit", string(s.OutputLimit))
+	c.text("seccomp", s.Seccomp)
+	c.set("allow-degraded", s.AllowDegraded)
+	c.set("allow-mount", s.AllowMounts)
+	c.text("proc", s.Proc)
+	c.text("cgroup-parent", s.CgroupParent)
+	c.text("out", s.Out)
+	c.flag("force", s.Force)
+	c.flag("stdin", s.Stdin)
+	return hex.EncodeToString(c.Sum(nil))
+}
+
+// canon writes name, length and bytes of every field: no field can be read as
+// the end of the one before.
+type canon struct{ hash.Hash }
+
+func (c canon) text(name, v string) {
+	var length [8]byte
+	binary.LittleEndian.PutUint64(length[:], uint64(len(v)))
+	c.Write([]byte(name + "\x00"))
+	c.Write(length[:])
+	c.Write([]byte(v))
+}
+
+func (c canon) num(name string, v int64) {
+	var b [8]byte
+	binary.LittleEndian.PutUint64(b[:], uint64(v))
+	c.text(name, string(b[:]))
+}
+
+func (c canon) flag(name string, v bool) {
+	n := int64(0)
+	if v {
+		n = 1
+	}
+	c.num(name, n)
+}
+
+func (c canon) list(name string, v []string) {
+	c.num(name, int64(len(v)))
+	for _, e := range v {
+		c.text(name, e)
+	}
+}
+
+func (c canon) set(name string, v []string) {
+	sorted := slices.Clone(v)
+	slices.Sort(sorted)
+	c.list(name, sorted)
+}
+
+func (c canon) mounts(v []Mount) {
+	sorted := slices.Clone(v)
+	slices.SortFunc(sorted, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
+	c.num("mounts", int64(len(sorted)))
+	for _, m := range sorted {
+		c.text("source", m.Source)
+		c.text("target", m.Target)
+		c.flag("write", m.Write)
+	}
+}
+
+func (c canon) limits(l *Limits) {
+	c.num("timeout", int64(l.Timeout))
+	c.num("cpu-time", int64(l.CPUTime))
+	c.num("memory", l.Memory)
+	c.num("millicpu", l.MilliCPU)
+	c.num("pids", l.Pids)
+	c.num("disk", l.Disk)
+	c.num("disk-inodes", l.DiskInodes)
+	c.num("output", l.Output)
+	c.num("open-files", l.OpenFiles)
+	c.num("file-size", l.FileSize)
+	c.num("stack", l.Stack)
+	sorted := slices.Clone(l.IO)
+	slices.SortFunc(sorted, func(a, b IOLimit) int { return strings.Compare(a.Device, b.Device) })
+	c.num("io", int64(len(sorted)))
+	for _, d := range sorted {
+		c.text("device", d.Device)
+		c.num("read-bps", d.ReadBPS)
+		c.num("write-bps", d.WriteBPS)
+		c.num("read-iops", d.ReadIOPS)
+		c.num("write-iops", d.WriteIOP)
+	}
+}

@@ -1,0 +1,194 @@
+package policy
+
+import (
+	"bytes"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"sandglass/internal/refusal"
+)
+
+// MaxCode is the largest code that -c or stdin may give, in bytes.
+const MaxCode = 16 << 20
+
+// MaxCaptured is the largest --output-limit with --json: the supervisor then
+// holds both streams in its own memory.
+const MaxCaptured = 256 << 20
+
+const maxEnvFile = 1 << 20
+
+// finish fills what depends on several flags or on the host, and validates.
+func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
+	s := &p.Spec
+	if home, ok := h.LookupEnv("HOME"); ok {
+		s.Home = home
+	}
+	if err := h.program(p, rest, verbatim); err != nil {
+		return err
+	}
+	if err := h.environment(p); err != nil {
+		return err
+	}
+	if err := h.absolutePaths(p); err != nil {
+		return err
+	}
+	swap := p.pending.memorySwap
+	switch {
+	case swap != 0 && swap != s.Limits.Memory:
+		return refusal.Newf("--memory-swap: %s is not --memory's %s, and swap is always off", FormatSize(swap), FormatSize(s.Limits.Memory)).
+			Hint("leave --memory-swap out, or --memory-swap %s", FormatSize(s.Limits.Memory))
+	case p.JSON && s.Limits.Output > MaxCaptured:
+		return refusal.Newf("--output-limit: %s is too much to hold for --json: at most %s", FormatSize(s.Limits.Output), FormatSize(MaxCaptured)).
+			Hint("--output-limit %s, or --result FILE instead of --json", FormatSize(MaxCaptured))
+	}
+	return s.Validate()
+}
+
+// absolutePaths makes host paths mean the same to every later reader.
+func (h Host) absolutePaths(p *Parsed) error {
+	s := &p.Spec
+	list := []*string{&s.Venv, &s.Out, &s.Program.File, &p.ResultFile}
+	if s.Image != "host" {
+		list = append(list, &s.Image)
+	}
+	if seccompIsFile(s.Seccomp) {
+		list = append(list, &s.Seccomp)
+	}
+	for i := range s.Mounts {
+		list = append(list, &s.Mounts[i].Source)
+	}
+	for i := range s.AllowMounts {
+		list = append(list, &s.AllowMounts[i])
+	}
+	for _, at := range list {
+		if *at == "" {
+			continue
+		}
+		abs, err := h.abs(*at)
+		if err != nil {
+			return err
+		}
+		*at = abs
+	}
+	return nil
+}
+
+func (h Host) abs(name string) (string, error) {
+	if strings.HasPrefix(name, "/") {
+		return path.Clean(name), nil
+	}
+	cwd, err := h.Getwd()
+	if err != nil {
+		return "", refusal.Newf("%s is relative and the working directory is gone: %v", quote(name), err)
+	}
+	return path.Join(cwd, name), nil
+}
+
+// readCode takes the program from stdin, all of it before anything starts.
+func (h Host) readCode() ([]byte, error) {
+	code, err := io.ReadAll(io.LimitReader(h.Stdin, MaxCode+1))
+	switch {
+	case err != nil:
+		return nil, refusal.Newf("cannot read the code from stdin: %v", err)
+	case len(code) > MaxCode:
+		return nil, refusal.Newf("the code on stdin is more than %s", FormatSize(MaxCode)).
+			Hint("sandglass run -v \"$PWD:/task:ro\" host COMMAND /task/FILE")
+	case len(code) == 0:
+		return nil, refusal.Newf("the code on stdin is empty").
+			Hint("echo 'print(1)' | sandglass run - --lang python")
+	}
+	return code, nil
+}
+
+// environment joins --env-file and --env; of one name the last wins, as in
+// docker run. Only variables that are named one by one come from the caller.
+func (h Host) environment(p *Parsed) error {
+	var all []string
+	for _, name := range p.pending.envFiles {
+		lines, err := h.envFile(name)
+		if err != nil {
+			return where("--env-file", err)
+		}
+		all = append(all, lines...)
+	}
+	for _, e := range p.pending.env {
+		if !strings.Contains(e, "=") {
+			v, ok := h.LookupEnv(e)
+			if !ok {
+				return refusal.Newf("--env: %s is not set here, so it cannot be passed on", quote(e)).
+					Hint("-e %s=", shellQuote(e))
+			}
+			e += "=" + v
+		}
+		all = append(all, e)
+	}
+	at := map[string]int{}
+	for _, e := range all {
+		name, _, _ := strings.Cut(e, "=")
+		if i, ok := at[name]; ok {
+			p.Spec.Env[i] = e
+			continue
+		}
+		at[name] = len(p.Spec.Env)
+		p.Spec.Env = append(p.Spec.Env, e)
+	}
+	return nil
+}
+
+// envFile reads K=V lines. A name alone is refused, unlike docker: a file must
+// not be able to pull the caller's secrets in without being seen on the line.
+func (h Host) envFile(name string) ([]string, error) {
+	data, err := h.readSmall(name, maxEnvFile)
+	if err != nil {
+		return nil, err
+	}
+	var env []string
+	n := 0
+	for line := range bytes.Lines(data) {
+		n++
+		s := strings.TrimRight(string(line), "\r\n")
+		if t := strings.TrimSpace(s); t == "" || t[0] == '#' {
+			continue
+		}
+		key, _, ok := strings.Cut(s, "=")
+		if !ok || key == "" || strings.ContainsAny(key, " \t") {
+			return nil, refusal.Newf("%s line %d: not NAME=value", quote(name), n)
+		}
+		env = append(env, s)
+	}
+	return env, nil
+}
+
+// readSmall reads a regular file only: a FIFO would hang, a device never end.
+func (h Host) readSmall(name string, most int64) ([]byte, error) {
+	info, err := h.Stat(name)
+	if err != nil {
+		return nil, refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, refusal.Newf("%s is not a regular file", quote(name))
+	}
+	f, err := h.Open(name)
+	if err != nil {
+		return nil, refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	switch {
+	case err != nil:
+		return nil, refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+	case int64(len(data)) > most:
+		return nil, refusal.Newf("%s is more than %s", quote(name), FormatSize(most))
+	}
+	return data, nil
+}
+
+// cause is err without the path that the message names already.
+func cause(err error) string {
+	if e, ok := err.(*fs.PathError); ok {
+		return e.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,202 @@
+package policy
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"sandglass/internal/refusal"
+)
+
+// Parsed is a command line: a valid Spec and what the caller wants to see.
+type Parsed struct {
+	Spec       Spec
+	JSON       bool   // --json
+	ResultFile string // absolute path, "" for none
+	ResultFD   int    // at least 3; -1 for none
+	Quiet      bool   // nothing of sandglass's own on stderr but errors
+	Help       bool   // the help text is wanted; nothing else is filled or checked
+
+	pending *pending
+}
+
+// pending is what can only be judged when all flags are read.
+type pending struct {
+	given      map[string]string // flag name: value, to catch a change of mind
+	image      bool
+	stdin      bool // "-": the code comes from stdin
+	memorySwap int64
+	env        []string
+	envFiles   []string
+}
+
+// Host is what a command line may ask of the host: tests give their own.
+type Host struct {
+	Stdin     io.Reader
+	Stat      func(string) (fs.FileInfo, error) // follows links, as the shell does
+	Open      func(string) (io.ReadCloser, error)
+	Getwd     func() (string, error)
+	LookupEnv func(string) (string, bool)
+}
+
+// OSHost is the real one.
+func OSHost() Host {
+	open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
+	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Getwd: os.Getwd, LookupEnv: os.LookupEnv}
+}
+
+// ParseRun reads the arguments that follow "sandglass run". An error is a
+// *refusal.Error; nothing was run or written.
+func ParseRun(args []string) (Parsed, error) { return OSHost().Parse("run", args) }
+
+// ParsePlan reads the arguments that follow "sandglass plan", which are run's.
+func ParsePlan(args []string) (Parsed, error) { return OSHost().Parse("plan", args) }
+
+// Parse is ParseRun on this host; command is only named in hints.
+//
+// As in docker run the first positional ends the flags, and "--" does. After a
+// lone "-" (code on stdin) flags may go on, because the code is elsewhere.
+// Unlike docker a flag with one value may not be given a second, different one:
+// the last would win silently, and a wrapper's limit be undone by what follows.
+func (h Host) Parse(command string, args []string) (Parsed, error) {
+	p := Parsed{Spec: Default(), ResultFD: -1, pending: &pending{given: map[string]string{}}}
+	r := reader{p: &p, table: RunFlags(), command: command}
+	rest, verbatim, err := r.flags(args)
+	if err != nil || p.Help {
+		return Parsed{Help: p.Help && err == nil, ResultFD: -1}, err
+	}
+	if err := h.finish(&p, rest, verbatim); err != nil {
+		return Parsed{ResultFD: -1}, err
+	}
+	p.pending = nil
+	return p, nil
+}
+
+// same runs set unless key already has this value, and refuses another one.
+func (p *Parsed) same(key, v string, set func(*Parsed, string) error) error {
+	if old, ok := p.pending.given[key]; ok && old != v {
+		return refusal.Newf("given twice with different values: %s and %s", quote(old), quote(v))
+	}
+	p.pending.given[key] = v
+	return set(p, v)
+}
+
+// reader walks the arguments.
+type reader struct {
+	p       *Parsed
+	table   []Flag
+	command string
+	args    []string
+}
+
+// flags reads up to the first positional. verbatim says that "--" ended the
+// flags, so that what follows is never taken for an image or a file.
+func (r *reader) flags(args []string) (rest []string, verbatim bool, err error) {
+	r.args = args
+	for len(r.args) > 0 && !r.p.Help {
+		a := r.args[0]
+		switch {
+		case a == "--":
+			return r.args[1:], true, nil
+		case a == "-" && !r.p.pending.stdin:
+			r.p.pending.stdin = true
+			r.args = r.args[1:]
+		case a == "-" || !strings.HasPrefix(a, "-"):
+			return r.args, false, nil
+		case strings.HasPrefix(a, "--"):
+			r.args = r.args[1:]
+			err = r.long(a[2:])
+		default:
+			r.args = r.args[1:]
+			err = r.short(a[1:])
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return r.args, false, nil
+}
+
+func (r *reader) long(a string) error {
+	name, value, has := strings.Cut(a, "=")
+	f := long(r.table, name)
+	if f == nil {
+		return r.unknown("--"+name, name)
+	}
+	return r.set(f, "--"+name, value, has)
+}
+
+// short reads -m256m, -m 256m, -m=256m and groups of letters such as -qi.
+func (r *reader) short(a string) error {
+	if name, _, _ := strings.Cut(a, "="); len(name) > 1 && long(r.table, name) != nil {
+		return refusal.Newf("-%s: a long flag takes two dashes", name).Hint("--%s", name)
+	}
+	for i := 0; i < len(a); i++ {
+		name, after := a[i:i+1], a[i+1:]
+		f := short(r.table, name)
+		if f == nil {
+			return r.unknown("-"+a, a)
+		}
+		value, has := strings.CutPrefix(after, "=")
+		if f.Bool && !has {
+			if err := r.set(f, "-"+name, "", false); err != nil {
+				return err
+			}
+			continue
+		}
+		return r.set(f, "-"+name, value, has || after != "")
+	}
+	return nil
+}
+
+// set applies one flag; shown is how the caller wrote its name.
+func (r *reader) set(f *Flag, shown, value string, has bool) error {
+	switch {
+	case f.Refused != "":
+		return r.refuse(f, shown, value, has)
+	case f.Bool && !has:
+		value = "true"
+	case !f.Bool && !has:
+		if len(r.args) == 0 {
+			return refusal.Newf("%s needs a value: %s", shown, f.Arg).Hint("sandglass %s --help", r.command)
+		}
+		value, r.args = r.args[0], r.args[1:]
+	}
+	var err error
+	if f.Many || f.Name == "seccomp" { // chooseSeccomp keeps its own count
+		err = f.Set(r.p, value)
+	} else {
+		err = r.p.same(f.Name, value, f.Set)
+	}
+	return where(shown, err)
+}
+
+func (r *reader) refuse(f *Flag, shown, value string, has bool) error {
+	if f.Bool && has {
+		if on, err := parseBool(value); err == nil && !on {
+			return nil // --privileged=false asks for what is so
+		}
+	}
+	e := refusal.Newf("%s is refused: %s", shown, f.Refused)
+	if f.Instead != "" {
+		e.Hint("%s", f.Instead)
+	}
+	return e
+}
+
+func (r *reader) unknown(shown, name string) error {
+	e := refusal.Newf("unknown flag %s", quote(shown))
+	if near := nearest(r.table, name); near != "" {
+		e.Hint("did you mean --%s?", near)
+	}
+	return e.Hint("sandglass %s --help", r.command)
+}
+
+// where puts the flag in front of what is wrong with its value.
+func where(flag string, err error) error {
+	if e, ok := err.(*refusal.Error); ok {
+		return &refusal.Error{What: flag + ": " + e.What, Hints: e.Hints, Exit: e.Exit}
+	}
+	return err
+}

@@ -1,0 +1,109 @@
+package policy
+
+import (
+	"path"
+	"strings"
+
+	"sandglass/internal/refusal"
+)
+
+// program decides what the words after the flags are:
+//
+//	-c CODE, or "-"      arguments of the code
+//	after "--"           a command, word for word
+//	host WORD...         a command in the host's view
+//	DIR WORD...          a command in that root, when DIR has a slash and is a directory
+//	FILE WORD...         that script or executable, when it is a regular file of the host
+//	WORD...              a command
+func (h Host) program(p *Parsed, rest []string, verbatim bool) error {
+	prog := &p.Spec.Program
+	switch {
+	case p.pending.stdin && len(prog.Code) > 0:
+		return refusal.Newf("both -c and - give code").Hint("sandglass run -c 'print(1)' --lang python")
+	case p.pending.stdin && p.Spec.Stdin:
+		return refusal.Newf("-i and - both want stdin").Hint("sandglass run -i -c \"$(cat FILE)\" --lang python")
+	case p.pending.stdin:
+		code, err := h.readCode()
+		prog.Code, prog.Args = code, rest
+		return err
+	case len(prog.Code) > 0:
+		prog.Args = rest
+		return nil
+	case len(rest) == 0:
+		return noProgram("nothing to run")
+	case verbatim:
+		prog.Command = rest
+		return nil
+	}
+	return h.words(p, rest)
+}
+
+// words handles the four last forms of program.
+func (h Host) words(p *Parsed, rest []string) error {
+	prog := &p.Spec.Program
+	first := rest[0]
+	info, err := h.Stat(first)
+	isFile := err == nil && info.Mode().IsRegular()
+	isDir := err == nil && info.IsDir()
+	slash := strings.Contains(first, "/")
+	switch {
+	case p.pending.image: // the next word is the program, even one called host
+	case first == "host":
+		if len(rest) == 1 {
+			return noProgram("no command after the image host")
+		}
+		prog.Command = rest[1:]
+		return nil
+	case slash && isDir:
+		if len(rest) == 1 {
+			return refusal.Newf("%s is a directory and no command follows it", quote(first)).
+				Hint("sandglass run %s COMMAND", shellQuote(first))
+		}
+		p.Spec.Image, prog.Command = first, rest[1:]
+		return nil
+	}
+	switch {
+	case isFile && !insideAnyway(p.Spec.Image, first) && (slash || isSource(first)):
+		prog.File, prog.Args = first, rest[1:]
+	case err != nil && isSource(first) && !strings.HasPrefix(first, "/"):
+		// Looked up inside it would only be "not found", without the reason.
+		return refusal.Newf("cannot read %s: %s", quote(first), cause(err)).Code(refusal.ExitNotFound).
+			Hint("sandglass run -- %s   # a command that is inside", shellQuote(first))
+	default:
+		prog.Command = rest
+	}
+	return nil
+}
+
+func noProgram(what string) error {
+	return refusal.Newf("%s", what).
+		Hint("sandglass run script.py").
+		Hint("sandglass run -c 'print(1)' --lang python").
+		Hint("sandglass run host COMMAND")
+}
+
+// insideAnyway says that the host's view has this file at the same path. A
+// program such as /usr/bin/python3 finds its own files by its path, so it must
+// run from there and not as a copy.
+func insideAnyway(image, name string) bool {
+	if image != "host" {
+		return false
+	}
+	name = path.Clean(name)
+	for _, dir := range [...]string{"/usr/", "/bin/", "/sbin/", "/lib/", "/lib32/", "/lib64/", "/libx32/"} {
+		if strings.HasPrefix(name, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// isSource says that a name without a slash may mean a script of the working
+// directory. Which interpreter runs it is decided elsewhere.
+func isSource(name string) bool {
+	const known = " .py .pyw .js .mjs .cjs .ts .mts .rb .pl .pm .php .sh .bash .zsh .fish .ksh .lua .tcl .r .R .jl .awk" +
+		" .go .rs .c .cc .cpp .cxx .java .kt .scala .groovy .clj .ex .exs .erl .hs .ml .nim .zig .d .swift .dart .scm .rkt" +
+		" .lisp .el .sql .jq .sed .ps1 .raku .cr .f90 .pas .v .cs .fs .wasm "
+	ext := path.Ext(name)
+	return ext != "" && ext != "." && !strings.Contains(ext, " ") && strings.Contains(known, " "+ext+" ")
+}
