@@ -77,26 +77,46 @@ type Stream struct {
 	Base64    string `json:"base64,omitempty"`
 }
 
-// Limit is one limit's value and what held it. Value is in the limit's own
-// unit: bytes, milliseconds, a count, or thousandths of a CPU. 0 is no limit.
+// Unit is what Limit.Value counts.
+type Unit string
+
+const (
+	Bytes        Unit = "bytes"
+	Milliseconds Unit = "ms"
+	Count        Unit = "count"
+	MilliCPU     Unit = "millicpu" // thousandths of a CPU
+	BytesPerSec  Unit = "bytes/s"
+	OpsPerSec    Unit = "ops/s"
+)
+
+// Limit is one limit's value and what held it. Value 0 is no limit.
 type Limit struct {
 	Value      int64    `json:"value"`
-	Unit       string   `json:"unit"`
+	Unit       Unit     `json:"unit"`
 	EnforcedBy Enforcer `json:"enforced_by"`
 }
+
+// State is how far a layer or control was put in place.
+type State string
+
+const (
+	Enforced State = "enforced"
+	Degraded State = "degraded" // by weaker means, which the caller allowed by name
+	Absent   State = "absent"
+)
 
 // Layer is one layer of the design's table, as read back from the kernel.
 type Layer struct {
 	Name      string            `json:"name"`
 	Requested bool              `json:"requested"`
-	State     string            `json:"state"`               // enforced, degraded, absent
+	State     State             `json:"state"`
 	ReadBack  map[string]string `json:"read_back,omitempty"` // e.g. Seccomp: 2, NoNewPrivs: 1
 }
 
 // Denial is something the policy stopped.
 type Denial struct {
 	Kind  string `json:"kind"` // syscall, host, file
-	What  string `json:"what"`
+	What  string `json:"what"` // as the program gave it
 	Count int64  `json:"count"`
 }
 

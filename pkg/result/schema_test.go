@@ -1,0 +1,272 @@
+package result
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// schema is the part of JSON Schema draft 2020-12 that result.schema.json uses;
+// a keyword that it does not know is an error, so the schema cannot outgrow it.
+type schema map[string]any
+
+var keywords = []string{"$schema", "$defs", "$ref", "title", "description", "type", "additionalProperties", "required",
+	"properties", "items", "enum", "const", "minimum", "maximum", "minLength", "pattern"}
+
+func loadSchema(t *testing.T) schema {
+	t.Helper()
+	b, err := os.ReadFile("../../docs/result.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s schema
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// check returns what is wrong with v, each with its path.
+func (root schema) check(node any, v any, at string) []string {
+	s, ok := node.(map[string]any)
+	if !ok {
+		return []string{at + ": schema is not an object"}
+	}
+	var bad []string
+	fail := func(format string, args ...any) { bad = append(bad, at+": "+fmt.Sprintf(format, args...)) }
+	if ref, ok := s["$ref"].(string); ok {
+		name := strings.TrimPrefix(ref, "#/$defs/")
+		bad = append(bad, root.check(root["$defs"].(map[string]any)[name], v, at)...)
+	}
+	if c, ok := s["const"]; ok && !reflect.DeepEqual(c, v) {
+		fail("is %v, not %v", v, c)
+	}
+	if list, ok := s["enum"].([]any); ok && !slices.Contains(list, v) {
+		fail("%v is not in %v", v, list)
+	}
+	if kind, ok := s["type"].(string); ok && !hasType(v, kind) {
+		fail("%v is not of type %s", v, kind)
+		return bad
+	}
+	switch v := v.(type) {
+	case string:
+		if p, ok := s["pattern"].(string); ok && !regexp.MustCompile(p).MatchString(v) {
+			fail("%q does not match %s", v, p)
+		}
+		if n, ok := s["minLength"].(float64); ok && len([]rune(v)) < int(n) {
+			fail("%q is too short", v)
+		}
+	case float64:
+		if n, ok := s["minimum"].(float64); ok && v < n {
+			fail("%v is below %v", v, n)
+		}
+		if n, ok := s["maximum"].(float64); ok && v > n {
+			fail("%v is above %v", v, n)
+		}
+	case []any:
+		for i, e := range v {
+			bad = append(bad, root.check(s["items"], e, fmt.Sprintf("%s[%d]", at, i))...)
+		}
+	case map[string]any:
+		bad = append(bad, root.checkObject(s, v, at)...)
+	}
+	return bad
+}
+
+func (root schema) checkObject(s, v map[string]any, at string) []string {
+	var bad []string
+	if s["properties"] == nil && s["additionalProperties"] == nil {
+		return nil // the part behind a $ref has them
+	}
+	required, _ := s["required"].([]any)
+	for _, name := range required {
+		if _, ok := v[name.(string)]; !ok {
+			bad = append(bad, fmt.Sprintf("%s: lacks %v", at, name))
+		}
+	}
+	properties, _ := s["properties"].(map[string]any)
+	for name, value := range v {
+		if p, ok := properties[name]; ok {
+			bad = append(bad, root.check(p, value, at+"."+name)...)
+		} else if s["additionalProperties"] == false {
+			bad = append(bad, fmt.Sprintf("%s: %s is not in the schema", at, name))
+		} else {
+			bad = append(bad, root.check(s["additionalProperties"], value, at+"."+name)...)
+		}
+	}
+	sort.Strings(bad)
+	return bad
+}
+
+func hasType(v any, kind string) bool {
+	switch v := v.(type) {
+	case string:
+		return kind == "string"
+	case bool:
+		return kind == "boolean"
+	case float64:
+		return kind == "number" || kind == "integer" && v == math.Trunc(v)
+	case []any:
+		return kind == "array"
+	case map[string]any:
+		return kind == "object"
+	}
+	return false
+}
+
+func decode(t *testing.T, b []byte) map[string]any {
+	t.Helper()
+	var v map[string]any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestSchemaIsStrictAndDescribed(t *testing.T) {
+	var walk func(node any, at string)
+	walk = func(node any, at string) {
+		s, ok := node.(map[string]any)
+		if !ok {
+			t.Errorf("%s: not an object", at)
+			return
+		}
+		if s["description"] == nil || s["description"] == "" {
+			t.Errorf("%s: no description", at)
+		}
+		for k := range s {
+			if !slices.Contains(keywords, k) {
+				t.Errorf("%s: keyword %s is not known to this test's validator", at, k)
+			}
+		}
+		if s["type"] == "object" && s["additionalProperties"] == nil {
+			t.Errorf("%s: open object", at)
+		}
+		for _, list := range []string{"properties", "$defs"} {
+			for name, sub := range asMap(s[list]) {
+				walk(sub, at+"."+name)
+			}
+		}
+		if s["items"] != nil {
+			walk(s["items"], at+"[]")
+		}
+		if m, ok := s["additionalProperties"].(map[string]any); ok {
+			walk(m, at+".*")
+		}
+	}
+	walk(map[string]any(loadSchema(t)), "result")
+}
+
+func asMap(v any) map[string]any {
+	m, _ := v.(map[string]any)
+	return m
+}
+
+// The schema and the structs name the same fields, and the schema requires
+// exactly those that are always written.
+func TestSchemaMatchesTheStructs(t *testing.T) {
+	root := loadSchema(t)
+	defs := root["$defs"].(map[string]any)
+	for _, c := range []struct {
+		typ  reflect.Type
+		node any
+	}{
+		{reflect.TypeFor[Result](), map[string]any(root)}, {reflect.TypeFor[Stream](), defs["stream"]},
+		{reflect.TypeFor[Limit](), defs["limit"]}, {reflect.TypeFor[Layer](), defs["layer"]},
+		{reflect.TypeFor[Denial](), defs["denial"]}, {reflect.TypeFor[Artifact](), defs["artifact"]},
+	} {
+		var all, always []string
+		for i := range c.typ.NumField() {
+			name, option, _ := strings.Cut(c.typ.Field(i).Tag.Get("json"), ",")
+			all = append(all, name)
+			if option == "" {
+				always = append(always, name)
+			}
+		}
+		var inSchema, required []string
+		for name := range asMap(c.node.(map[string]any)["properties"]) {
+			inSchema = append(inSchema, name)
+		}
+		for _, name := range c.node.(map[string]any)["required"].([]any) {
+			required = append(required, name.(string))
+		}
+		for _, list := range [][]string{all, always, inSchema, required} {
+			slices.Sort(list)
+		}
+		if !slices.Equal(all, inSchema) {
+			t.Errorf("%v: fields %v, schema %v", c.typ, all, inSchema)
+		}
+		if !slices.Equal(always, required) {
+			t.Errorf("%v: always written %v, required %v", c.typ, always, required)
+		}
+	}
+}
+
+func TestEnumsMatchTheConstants(t *testing.T) {
+	root := loadSchema(t)
+	defs := asMap(root["$defs"])
+	enum := func(node any, field string) string {
+		return fmt.Sprint(asMap(asMap(asMap(node)["properties"])[field])["enum"])
+	}
+	for _, c := range []struct{ got, want string }{
+		{enum(map[string]any(root), "outcome"), fmt.Sprint([]Outcome{Exited, Signaled, Timeout, CPUTime, Memory, Output, Canceled, Refused, Failed})},
+		{enum(defs["limit"], "unit"), fmt.Sprint([]Unit{Bytes, Milliseconds, Count, MilliCPU, BytesPerSec, OpsPerSec})},
+		{enum(defs["limit"], "enforced_by"), fmt.Sprint([]Enforcer{ByCgroup2, ByCgroup1, ByRlimit, ByWatchdog, ByTmpfs, ByClock, ByNone})},
+		{enum(defs["layer"], "state"), fmt.Sprint([]State{Enforced, Degraded, Absent})},
+	} {
+		if c.got != c.want {
+			t.Errorf("schema has %s, the code %s", c.got, c.want)
+		}
+	}
+}
+
+func TestSamplesKeepTheSchema(t *testing.T) {
+	root := loadSchema(t)
+	for name, r := range samples() {
+		b, err := r.JSON()
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for _, bad := range root.check(map[string]any(root), decode(t, b), name) {
+			t.Error(bad)
+		}
+	}
+}
+
+func TestSchemaRefuses(t *testing.T) {
+	root := loadSchema(t)
+	for _, c := range []struct {
+		name   string
+		change func(map[string]any)
+		want   string
+	}{
+		{"unknown field", func(m map[string]any) { m["extra"] = 1.0 }, "r: extra is not in the schema"},
+		{"missing field", func(m map[string]any) { delete(m, "denied") }, "r: lacks denied"},
+		{"unknown outcome", func(m map[string]any) { m["outcome"] = "fine" },
+			"r.outcome: fine is not in [exited signaled timeout cpu_time memory output canceled refused failed]"},
+		{"other version", func(m map[string]any) { m["schema"] = 2.0 }, "r.schema: is 2, not 1"},
+		{"exit code", func(m map[string]any) { m["exit_code"] = 256.0 }, "r.exit_code: 256 is above 255"},
+		{"negative", func(m map[string]any) { m["wall_ms"] = -1.0 }, "r.wall_ms: -1 is below 0"},
+		{"fraction", func(m map[string]any) { m["cpu_ms"] = 0.5 }, "r.cpu_ms: 0.5 is not of type integer"},
+		{"null list", func(m map[string]any) { m["layers"] = nil }, "r.layers: <nil> is not of type array"},
+		{"hash", func(m map[string]any) { m["policy_sha256"] = "abc" }, `r.policy_sha256: "abc" does not match ^([0-9a-f]{64})?$`},
+		{"stream field", func(m map[string]any) { m["stdout"].(map[string]any)["lost"] = true }, "r.stdout: lost is not in the schema"},
+	} {
+		b, err := (&Result{Outcome: Exited}).JSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := decode(t, b)
+		c.change(v)
+		if got := root.check(map[string]any(root), v, "r"); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
