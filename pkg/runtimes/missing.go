@@ -1,0 +1,81 @@
+package runtimes
+
+import (
+	"strconv"
+	"strings"
+
+	"sandglass/internal/refusal"
+)
+
+const (
+	missingDirs  = 8 // directories that a message names
+	missingNotes = 4
+)
+
+// missing gathers why nothing was found.
+type missing struct {
+	name     string
+	lang     *Language
+	cmds     []string
+	relative int      // entries of PATH that were ignored
+	denied   []string // files that may not be executed
+	notes    []string // candidates that were passed over
+}
+
+// error says what was looked for and where, in bounded length: PATH may have a
+// thousand entries.
+func (m *missing) error(dirs []string) *refusal.Error {
+	var b strings.Builder
+	b.WriteString(quote(m.name) + ": ")
+	exit := refusal.ExitNotFound
+	switch {
+	case len(m.denied) > 0 && len(m.notes) == 0:
+		exit = refusal.ExitNotExecutable
+		b.WriteString("found but not executable: " + list(m.denied, missingNotes))
+	case dirs == nil && m.cmds == nil:
+		b.WriteString("not found on this host")
+	case len(dirs) == 0:
+		b.WriteString("not found: PATH has no absolute directory")
+	default:
+		b.WriteString("not found: looked for " + list(m.cmds, missingDirs) + " in " + list(dirs, missingDirs))
+	}
+	if len(m.notes) > 0 {
+		notes := m.notes[:min(len(m.notes), missingNotes)]
+		b.WriteString("; passed over " + strings.Join(notes, "; "))
+	}
+	if m.relative > 0 {
+		b.WriteString("; relative entries of PATH are ignored: " + strconv.Itoa(m.relative))
+	}
+	err := refusal.Newf("%s", b.String()).Code(exit)
+	if exit == refusal.ExitNotExecutable {
+		return err.Hint("chmod +x %s", shellQuote(m.denied[0]))
+	}
+	if m.lang != nil && m.lang.Package != "" {
+		err.Hint("apt-get install %s", m.lang.Package)
+	}
+	return err.Hint("sandglass run -v /opt/tool:/opt/tool:ro -- /opt/tool/bin/COMMAND")
+}
+
+// list joins at most max quoted items.
+func list(items []string, max int) string {
+	quoted := make([]string, 0, max+1)
+	for i, s := range items {
+		if i == max {
+			quoted = append(quoted, "and "+strconv.Itoa(len(items)-max)+" more")
+			break
+		}
+		quoted = append(quoted, quote(s))
+	}
+	return strings.Join(quoted, ", ")
+}
+
+// shellQuote makes a hint safe to paste: the path may come from a hostile tree.
+func shellQuote(s string) string {
+	if hasControl(s) {
+		return "FILE"
+	}
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
