@@ -1,7 +1,6 @@
 package runtimes
 
 import (
-	"errors"
 	"path/filepath"
 	"strings"
 
@@ -13,10 +12,11 @@ const (
 	linkBytes = 1024 // a longer link is taken for broken
 )
 
-var (
-	errLoop    = errors.New("too many symbolic links")
-	errMissing = errors.New("a symbolic link leads nowhere")
-	errPlain   = errors.New("not a regular file")
+// Constants, so that the package has nothing to initialise.
+const (
+	errLoop    skip = "too many symbolic links"
+	errMissing skip = "it leads nowhere"
+	errPlain   skip = "not a regular file"
 )
 
 // hostView is what the host image shows of the host, at the same paths.

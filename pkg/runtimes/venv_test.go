@@ -65,7 +65,7 @@ func TestVenvRefuses(t *testing.T) {
 		files map[string]string
 		part  string
 	}{
-		{"missing", "v", nil, "leads nowhere"},
+		{"missing", "v", nil, "it leads nowhere"},
 		{"no pyvenv.cfg", "v", map[string]string{"v/bin/python": py}, "no pyvenv.cfg in it"},
 		{"pyvenv.cfg is a link", "v", map[string]string{"v/bin/python": py, "v/pyvenv.cfg": "-> ../x", "x": home}, "no pyvenv.cfg in it"},
 		{"no home", "v", map[string]string{"v/bin/python": py, "v/pyvenv.cfg": "version = 3"}, "pyvenv.cfg: no home"},
