@@ -111,7 +111,8 @@ func (l Limits) resolve() (Limits, error) {
 //
 // When a limit ends the walk the manifest's last entry has the Path ".", which
 // no entry of the program's can have, and a Skipped that starts with "… and
-// more". Of a directory with more names than Files allows, the first ones that
+// more". (With another Skipped, "." is out itself: it or dest could not be opened.)
+// Of a directory with more names than Files allows, the first ones that
 // the kernel lists are taken.
 //
 // The manifest holds even when the error is not nil; what was collected before
@@ -142,7 +143,7 @@ func collect(ctx context.Context, srcFD int, dest string, l Limits, force bool, 
 	defer cancel()
 	c := &collector{
 		ctx: ctx, limits: l, force: force, proc: proc, umask: readUmask(proc),
-		left: l.Bytes, buf: make([]byte, chunk), list: []result.Artifact{}, hook: hook,
+		left: l.Bytes, list: []result.Artifact{}, hook: hook,
 	}
 	c.run(srcFD, dest)
 	return c.list, errors.Join(c.errs()...)

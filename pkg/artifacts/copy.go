@@ -82,6 +82,9 @@ func (c *collector) fill(in, out int, mode uint32, path string) (size int64, sum
 // copy copies in to out until in ends, and hashes what was written. It believes
 // no size: a file may grow, or be sparse and a terabyte.
 func (c *collector) copy(in, out int, path string) (int64, string, error) {
+	if c.buf == nil {
+		c.buf = make([]byte, chunk) // most runs leave no file
+	}
 	h := sha256.New()
 	var size int64
 	for {

@@ -91,7 +91,7 @@ func reason(err error) string {
 	case errors.Is(err, unix.ENOENT):
 		return "vanished while it was collected"
 	case errors.Is(err, unix.EXDEV):
-		return "on another file system"
+		return "on another mount, or moved away while it was collected"
 	}
 	return err.Error()
 }
@@ -99,7 +99,8 @@ func reason(err error) string {
 // ours tells an error of reading the source that the program cannot make.
 func ours(err error) bool {
 	switch err {
-	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO:
+	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO,
+		unix.EBADF, unix.ENOTDIR: // srcFD is not what Collect asks for
 		return true
 	}
 	return false

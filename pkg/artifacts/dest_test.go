@@ -1,0 +1,323 @@
+package artifacts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// occupied is a destination with something of every kind at the program's
+// names: f (file), l (link to victim), p (FIFO), d (directory), dl (link to a
+// directory), df (a file where the program has a directory).
+func occupied(t *testing.T) (src, dst, victim string) {
+	src, dst = trees(t)
+	for _, name := range []string{"f", "l", "p", "d"} {
+		write(t, filepath.Join(src, name), "program")
+	}
+	for _, name := range []string{"dd", "df", "dl"} {
+		must(t, os.Mkdir(filepath.Join(src, name), 0o755))
+		write(t, filepath.Join(src, name, "x"), "program")
+	}
+	victim = filepath.Join(filepath.Dir(dst), "victim")
+	must(t, os.MkdirAll(filepath.Join(victim, "dir"), 0o755))
+	write(t, filepath.Join(victim, "file"), secret)
+	must(t, os.Mkdir(dst, 0o755))
+	write(t, filepath.Join(dst, "f"), "caller")
+	write(t, filepath.Join(dst, "df"), "caller")
+	must(t, os.Symlink("../victim/file", filepath.Join(dst, "l")))
+	must(t, os.Symlink("../victim/dir", filepath.Join(dst, "dl")))
+	must(t, unix.Mkfifo(filepath.Join(dst, "p"), 0o600))
+	must(t, os.MkdirAll(filepath.Join(dst, "d"), 0o755))
+	must(t, os.MkdirAll(filepath.Join(dst, "dd"), 0o755))
+	write(t, filepath.Join(dst, "dd/own"), "caller")
+	return src, dst, victim
+}
+
+// snapshot is a tree as text, links unfollowed.
+func snapshot(t *testing.T, dir string) string {
+	t.Helper()
+	var b strings.Builder
+	must(t, filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		must(t, err)
+		fmt.Fprintf(&b, "%s %v", strings.TrimPrefix(path, dir), e.Type())
+		if e.Type().IsRegular() {
+			data, err := os.ReadFile(path)
+			must(t, err)
+			b.Write(data)
+		}
+		b.WriteByte('\n')
+		return nil
+	}))
+	return b.String()
+}
+
+func TestOccupied(t *testing.T) {
+	src, dst, victim := occupied(t)
+	before, outside := snapshot(t, dst), snapshot(t, victim)
+	list, err := Collect(context.Background(), openDir(t, src), dst, Limits{}, false)
+	wantLines(t, list,
+		`"d" file 7  (exists as a dir in the destination; never replaced)`,
+		`"dd" dir 0  (exists (use --force))`,
+		`"df" dir 0  (exists as a file in the destination; never replaced)`,
+		`"dl" dir 0  (exists as a symlink in the destination; never replaced)`,
+		`"f" file 7  (exists (use --force))`,
+		`"l" file 7  (exists (use --force))`,
+		`"p" file 7  (exists (use --force))`)
+	var e *ExistsError
+	if !errors.As(err, &e) || e.Count != 7 || e.Forceable != 4 || len(e.Names) != 7 {
+		t.Errorf("%+v", err)
+	}
+	const text = `the destination already has 7 artifacts: "d", "dd", "df", "dl", "f", "l", "p"`
+	if err.Error() != text {
+		t.Errorf("%v, want %s", err, text)
+	}
+	if got := snapshot(t, dst); got != before {
+		t.Errorf("the destination changed:\n%swas:\n%s", got, before)
+	}
+	if got := snapshot(t, victim); got != outside {
+		t.Errorf("outside changed:\n%s", got)
+	}
+}
+
+func TestForce(t *testing.T) {
+	src, dst, victim := occupied(t)
+	outside := snapshot(t, victim)
+	list, err := Collect(context.Background(), openDir(t, src), dst, Limits{}, true)
+	wantLines(t, list,
+		`"d" file 7  (exists as a dir in the destination; never replaced)`,
+		`"dd" dir 0 0755`,
+		`"dd/x" file 7 0644`,
+		`"df" dir 0  (exists as a file in the destination; never replaced)`,
+		`"dl" dir 0  (exists as a symlink in the destination; never replaced)`,
+		`"f" file 7 0644`,
+		`"l" file 7 0644`,
+		`"p" file 7 0644`)
+	var e *ExistsError
+	if !errors.As(err, &e) || e.Count != 3 || e.Forceable != 0 {
+		t.Errorf("%+v", err)
+	}
+	want := " d---------\n/d d---------\n/dd d---------\n/dd/own ----------caller\n/dd/x ----------program\n" +
+		"/df ----------caller\n/dl L---------\n/f ----------program\n/l ----------program\n/p ----------program\n"
+	if got := snapshot(t, dst); got != want {
+		t.Errorf("destination:\n%swant:\n%s", got, want)
+	}
+	if got := snapshot(t, victim); got != outside {
+		t.Errorf("outside changed:\n%s", got)
+	}
+}
+
+func TestExistsErrorIsBounded(t *testing.T) {
+	c := &collector{}
+	for range 12 {
+		c.noteExists("\x1b[2J"+strings.Repeat("é", 200), &existsFault{typ: typeFile, forceable: true})
+	}
+	one := `"\x1b[2J` + strings.Repeat("é", 48) + `…"`
+	want := "the destination already has 12 artifacts: " + strings.Repeat(one+", ", 9) + one + " and 2 more"
+	if got := c.exists.Error(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+func TestDestination(t *testing.T) {
+	src, dst := trees(t)
+	write(t, filepath.Join(src, "f"), "x")
+	parent := filepath.Dir(dst)
+	must(t, os.Mkdir(filepath.Join(parent, "real"), 0o755))
+	must(t, os.Symlink("real", filepath.Join(parent, "link")))
+	must(t, os.Symlink("gone", filepath.Join(parent, "dangling")))
+	write(t, filepath.Join(parent, "file"), "")
+	fd := openDir(t, src)
+	for _, name := range []string{"dst", "new/", "link"} {
+		list, err := Collect(context.Background(), fd, parent+"/"+name, Limits{}, false)
+		must(t, err)
+		wantLines(t, list, `"f" file 1 0644`)
+		if data, err := os.ReadFile(filepath.Join(parent, name, "f")); string(data) != "x" {
+			t.Errorf("%s: %q, %v", name, data, err)
+		}
+	}
+	for name, errno := range map[string]unix.Errno{
+		"/file": unix.ENOTDIR, "/file/x": unix.ENOTDIR, "/a/b": unix.ENOENT, "/dangling": unix.ENOENT, "/a\x00b": unix.EINVAL,
+	} {
+		list, err := Collect(context.Background(), fd, parent+name, Limits{}, false)
+		var w *CopyError
+		if !errors.As(err, &w) || !errors.Is(err, errno) || w.Path != "." {
+			t.Errorf("%s: %v, want %v", name, err, errno)
+		}
+		wantLines(t, list, fmt.Sprintf(`"." dir 0  (destination: %v)`, errno))
+	}
+	if _, err := Collect(context.Background(), fd, "", Limits{}, false); !errors.Is(err, unix.ENOENT) {
+		t.Errorf("empty: %v", err)
+	}
+}
+
+// TestFullDisk: what was collected before stays, what fits afterwards comes,
+// and no half of a file is left.
+func TestFullDisk(t *testing.T) {
+	disk := deadTmpfs(t, "size=64k,mode=1777")
+	dst := fmt.Sprintf("/proc/self/fd/%d", disk)
+	src, _ := trees(t)
+	write(t, filepath.Join(src, "a"), strings.Repeat("a", 8<<10))
+	write(t, filepath.Join(src, "b"), strings.Repeat("b", 300<<10))
+	write(t, filepath.Join(src, "c"), strings.Repeat("c", 200<<10))
+	write(t, filepath.Join(src, "d"), "d")
+	list, err := Collect(context.Background(), openDir(t, src), dst, Limits{}, false)
+	wantLines(t, list,
+		`"a" file 8192 0644`,
+		`"b" file 307200  (destination: no space left on device)`,
+		`"c" file 204800  (destination: no space left on device)`,
+		`"d" file 1 0644`)
+	var w *CopyError
+	if !errors.As(err, &w) || !errors.Is(err, unix.ENOSPC) || w.Count != 2 || w.Path != "b" {
+		t.Errorf("%+v", err)
+	}
+	const text = `cannot collect artifact "b": no space left on device (and 1 more)`
+	if err.Error() != text {
+		t.Errorf("%v, want %s", err, text)
+	}
+	dir, names, err := openList(disk, 100)
+	must(t, err)
+	unix.Close(dir)
+	if got := strings.Join(names, " "); got != "a d" {
+		t.Errorf("destination has %s", got)
+	}
+}
+
+func TestFullInodes(t *testing.T) {
+	dst := fmt.Sprintf("/proc/self/fd/%d", deadTmpfs(t, "nr_inodes=3,mode=1777"))
+	src, _ := trees(t)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		must(t, os.Mkdir(filepath.Join(src, name), 0o755))
+	}
+	list, err := Collect(context.Background(), openDir(t, src), dst, Limits{}, false)
+	wantLines(t, list, `"a" dir 0 0755`, `"b" dir 0 0755`,
+		`"c" dir 0  (destination: no space left on device)`, `"d" dir 0  (destination: no space left on device)`)
+	if !errors.Is(err, unix.ENOSPC) {
+		t.Error(err)
+	}
+}
+
+func TestReadOnlyDestination(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("SKIP(want an ordinary user, have root)")
+	}
+	src, dst := trees(t)
+	write(t, filepath.Join(src, "f"), "x")
+	must(t, os.Mkdir(dst, 0o555))
+	list, err := Collect(context.Background(), openDir(t, src), dst, Limits{}, false)
+	wantLines(t, list, `"f" file 1  (destination: permission denied)`)
+	if !errors.Is(err, unix.EACCES) {
+		t.Error(err)
+	}
+}
+
+// TestDescriptorsRunOut is the host's trouble, not the program's, and told.
+func TestDescriptorsRunOut(t *testing.T) {
+	src, dst := trees(t)
+	must(t, os.MkdirAll(filepath.Join(src, strings.Repeat("d/", 100)), 0o755))
+	fd := openDir(t, src)
+	var old unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &old))
+	low := unix.Rlimit{Cur: 64, Max: old.Max}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
+	list, err := Collect(context.Background(), fd, dst, Limits{Depth: 128}, false)
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &old))
+	if !errors.Is(err, unix.EMFILE) {
+		t.Fatalf("%v:\n%s", err, lines(list))
+	}
+	if last := list[len(list)-1]; !strings.HasSuffix(last.Skipped, "too many open files") {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestDescriptorsAreClosed(t *testing.T) {
+	src, _, _ := occupied(t)
+	count := func() int {
+		ents, err := os.ReadDir("/proc/self/fd")
+		must(t, err)
+		return len(ents)
+	}
+	fd := openDir(t, src)
+	parent := newDir(t)
+	before := count()
+	for i, l := range []Limits{{}, {Files: 2}, {Bytes: 9}, {FileBytes: 1}, {Files: -1}, {Time: 1}} {
+		for range 2 {
+			Collect(context.Background(), fd, filepath.Join(parent, fmt.Sprint(i)), l, false)
+		}
+	}
+	if got := count(); got != before {
+		t.Errorf("%d descriptors, were %d", got, before)
+	}
+}
+
+// TestPlaceByLink is the way on file systems without RENAME_NOREPLACE.
+func TestPlaceByLink(t *testing.T) {
+	dir := newDir(t)
+	fd := openDir(t, dir)
+	write(t, filepath.Join(dir, "tmp"), "new")
+	write(t, filepath.Join(dir, "taken"), "old")
+	if err := placeByLink(fd, "tmp", "taken"); err != unix.EEXIST {
+		t.Error(err)
+	}
+	must(t, placeByLink(fd, "tmp", "free"))
+	if got := snapshot(t, dir); got != " d---------\n/free ----------new\n/taken ----------old\n" {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestCloseError: a full network disk speaks only at close.
+func TestCloseError(t *testing.T) {
+	c := &collector{ctx: context.Background(), limits: Defaults(), left: 10}
+	var p [2]int
+	must(t, unix.Pipe2(p[:], unix.O_CLOEXEC))
+	unix.Close(p[1])
+	defer unix.Close(p[0])
+	_, _, err := c.fill(p[0], -1, 0o600, "f")
+	var d *destFault
+	if !errors.As(err, &d) || d.err != unix.EBADF {
+		t.Error(err)
+	}
+}
+
+func TestReadUmask(t *testing.T) {
+	proc, err := openProc()
+	must(t, err)
+	defer unix.Close(proc)
+	old := syscall.Umask(0o137)
+	got := readUmask(proc)
+	syscall.Umask(old)
+	if got != 0o137 {
+		t.Errorf("umask %o", got)
+	}
+	if got := readUmask(openDir(t, newDir(t))); got != 0o077 {
+		t.Errorf("without status: %o", got)
+	}
+}
+
+// TestFalseProc: what is opened must be what was pinned.
+func TestFalseProc(t *testing.T) {
+	src, dst := trees(t)
+	write(t, filepath.Join(src, "f"), "program")
+	must(t, os.MkdirAll(filepath.Join(dst, "fd"), 0o755))
+	pin, st, err := pinEntry(openDir(t, src), "f")
+	must(t, err)
+	defer unix.Close(pin)
+	write(t, filepath.Join(dst, "fd", fmt.Sprint(pin)), secret)
+	if fd, err := reopen(openDir(t, dst), pin, st); fd != -1 || err != unix.ESTALE {
+		t.Errorf("%d, %v", fd, err)
+	}
+}
+
+// TestNeedOpenat2: a host without the system call is refused by its name.
+func TestNeedOpenat2(t *testing.T) {
+	const want = "collecting artifacts needs the system call openat2 (linux 5.6), which this host refuses: bad file descriptor"
+	if err := needOpenat2(-1); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
