@@ -169,6 +169,14 @@ func below(p, dir string) bool {
 // path. The mount planner calls it again with links resolved; only naming the
 // resolved path then helps, since a link can be turned after it was allowed.
 func (s *Spec) CheckSource(resolved string, write bool) error {
+	e := s.danger(resolved, write)
+	if e == nil {
+		return nil
+	}
+	return e.Hint("share only the files the task needs: -v \"$PWD/task:/task:ro\"")
+}
+
+func (s *Spec) danger(resolved string, write bool) *refusal.Error {
 	judge := DangerousSource
 	if write {
 		judge = DangerousWrite
@@ -178,6 +186,5 @@ func (s *Spec) CheckSource(resolved string, write bool) error {
 		return nil
 	}
 	return refusal.Newf("host path %s is refused: %s", quote(resolved), why).
-		Hint("share only the files the task needs: -v \"$PWD/task:/task:ro\"").
 		Hint("if it must be this path: --allow-mount %s", shellQuote(resolved))
 }

@@ -22,9 +22,6 @@ const maxEnvFile = 1 << 20
 // finish fills what depends on several flags or on the host, and validates.
 func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 	s := &p.Spec
-	if home, ok := h.LookupEnv("HOME"); ok {
-		s.Home = home
-	}
 	if err := h.program(p, rest, verbatim); err != nil {
 		return err
 	}
@@ -34,6 +31,7 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 	if err := h.absolutePaths(p); err != nil {
 		return err
 	}
+	s.Home = h.home(s)
 	swap := p.pending.memorySwap
 	switch {
 	case swap != 0 && swap != s.Limits.Memory:
@@ -43,7 +41,23 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 		return refusal.Newf("--output-limit: %s is too much to hold for --json: at most %s", FormatSize(s.Limits.Output), FormatSize(MaxCaptured)).
 			Hint("--output-limit %s, or --result FILE instead of --json", FormatSize(MaxCaptured))
 	}
+	if err := s.checkReach("--result", p.ResultFile); err != nil {
+		return err
+	}
 	return s.Validate()
+}
+
+// home is the caller's home with its links resolved, because resolved sources
+// are compared with it. It is only looked up when a path has to be judged.
+func (h Host) home(s *Spec) string {
+	name, _ := h.LookupEnv("HOME")
+	if name == "" || s.Image == "host" && len(s.Mounts) == 0 && s.Venv == "" && s.Out == "" {
+		return name
+	}
+	if resolved, err := h.Resolve(name); err == nil {
+		return resolved
+	}
+	return name
 }
 
 // absolutePaths makes host paths mean the same to every later reader.

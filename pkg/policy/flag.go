@@ -22,7 +22,7 @@ type Flag struct {
 const (
 	groupProgram   = "Program"
 	groupFiles     = "Files"
-	groupLimits    = "Limits (each holds for the whole process tree)"
+	groupLimits    = "Limits"
 	groupIsolation = "Isolation"
 	groupResult    = "Result"
 	groupAlways    = "Accepted because docker run has them (always so here)"

@@ -41,6 +41,9 @@ func setCode(p *Parsed, v string) error {
 }
 
 func setImage(p *Parsed, v string) error {
+	if v == "" {
+		return refusal.Newf("the value is empty")
+	}
 	if v != "host" && !strings.Contains(v, "/") {
 		return refusal.Newf("%s is neither host nor a directory", quote(v)).
 			Hint("sandglass run --image host ...").

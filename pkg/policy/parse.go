@@ -4,6 +4,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -36,6 +37,7 @@ type Host struct {
 	Stdin     io.Reader
 	Stat      func(string) (fs.FileInfo, error) // follows links, as the shell does
 	Open      func(string) (io.ReadCloser, error)
+	Resolve   func(string) (string, error) // the path without links
 	Getwd     func() (string, error)
 	LookupEnv func(string) (string, bool)
 }
@@ -43,7 +45,7 @@ type Host struct {
 // OSHost is the real one.
 func OSHost() Host {
 	open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
-	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Getwd: os.Getwd, LookupEnv: os.LookupEnv}
+	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Resolve: filepath.EvalSymlinks, Getwd: os.Getwd, LookupEnv: os.LookupEnv}
 }
 
 // ParseRun reads the arguments that follow "sandglass run". An error is a

@@ -9,10 +9,10 @@ import "time"
 // Spec is one run: what to run, in which root, under which limits. The zero
 // value is not valid; start from Default.
 type Spec struct {
-	Image   string  // "host" (the host's own /usr, read-only) or an absolute directory
-	Program Program // what to run
+	Image   string   // "host" (the host's own /usr, read-only) or an absolute directory
+	Program Program  // what to run
 	Env     []string // K=V, each name once
-	Workdir string // absolute path inside, default /work
+	Workdir string   // absolute path inside, default /work
 	User    User
 	Mounts  []Mount
 	Venv    string // Python virtual environment on the host, "" for none

@@ -21,8 +21,16 @@ func checkHostPaths(s *Spec) error {
 		if why := badPath(f.path); why != "" {
 			return refusal.Newf("%s: %s %s", f.flag, quote(f.path), why)
 		}
-		if err := s.CheckSource(f.path, f.write); err != nil {
-			return where(f.flag, err)
+		if e := s.danger(f.path, f.write); e != nil {
+			return where(f.flag, e)
+		}
+	}
+	if err := s.checkReach("--out", s.Out); err != nil {
+		return err
+	}
+	if seccompIsFile(s.Seccomp) {
+		if err := s.checkReach("--seccomp", s.Seccomp); err != nil {
+			return err
 		}
 	}
 	for _, p := range s.AllowMounts {
@@ -32,6 +40,20 @@ func checkHostPaths(s *Spec) error {
 	}
 	if why := badPath(s.Workdir); why != "" {
 		return refusal.Newf("--workdir: %s %s", quote(s.Workdir), why).Hint("--workdir /work")
+	}
+	return nil
+}
+
+// checkReach keeps what the supervisor writes or trusts on the host away from
+// writable mounts: the program could put a link there and have the supervisor
+// overwrite any file of the caller's, or loosen the filter of the next run. The
+// paths are compared as given; a link that leads in is for the opener to see.
+func (s *Spec) checkReach(flag, file string) error {
+	for _, m := range s.Mounts {
+		if m.Write && file != "" && (file == m.Source || below(file, m.Source)) {
+			return refusal.Newf("%s: %s is inside the writable mount %s, where the program could replace it", flag, quote(file), quote(m.Source)).
+				Hint("choose a path outside, or mount -v %s", shellQuote(m.Source+":"+m.Target+":ro"))
+		}
 	}
 	return nil
 }

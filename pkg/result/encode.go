@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -83,14 +82,4 @@ func (s *Stream) Captured() ([]byte, error) {
 		return base64.StdEncoding.DecodeString(s.Base64)
 	}
 	return []byte(s.Text), nil
-}
-
-// SetPath keeps the name's very bytes: in Path alone when they are UTF-8, else
-// readable in Path and exact in PathBase64.
-func (a *Artifact) SetPath(name string) {
-	a.Path, a.PathBase64 = name, ""
-	if !utf8.ValidString(name) {
-		a.Path = strings.ToValidUTF8(name, "\uFFFD")
-		a.PathBase64 = base64.StdEncoding.EncodeToString([]byte(name))
-	}
 }
