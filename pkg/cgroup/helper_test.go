@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"sandglass/internal/refusal"
 )
 
 // The test binary starts itself as the processes that live in the groups. The
@@ -33,7 +36,7 @@ func TestMain(m *testing.M) {
 	name, arg, _ := strings.Cut(mode, ":")
 	run := map[string]func(string){
 		"alloc": modeAlloc, "fork": modeFork, "burn": modeBurn, "pause": modePause,
-		"creator": modeCreator,
+		"creator": modeCreator, "readonly": modeReadOnly, "create": modeCreate, "init": modeInit, "where": modeWhere,
 	}[name]
 	if run == nil {
 		fatal("unknown mode " + mode)
@@ -128,6 +131,57 @@ func modeCreator(id string) {
 		fatal(err)
 	}
 	c.Wait()
+}
+
+// modeCreate tries to make a group and says what came of it.
+func modeCreate(id string) {
+	g, err := Create(Options{ID: id, HostUID: os.Geteuid()}, Limits{MemoryMax: 64 << 20})
+	if err != nil {
+		fmt.Println(err)
+		var r *refusal.Error
+		if errors.As(err, &r) {
+			fmt.Println(strings.Join(r.Hints, "\n"))
+		}
+		return
+	}
+	fmt.Println("created", g.EnforcedBy(Memory))
+	if err := g.Close(); err != nil {
+		fatal(err)
+	}
+}
+
+// modeReadOnly does the same where every cgroup mount is read-only, as in a
+// container. It runs in a mount namespace of its own.
+func modeReadOnly(id string) {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		fatal(err)
+	}
+	mounts, _ := readPath("/proc/self/mountinfo", maxMountinfo)
+	for _, m := range parseMountinfo(mounts, defaultRoot) {
+		if err := unix.Mount("", m.point, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""); err != nil {
+			fatal(m.point, err)
+		}
+	}
+	modeCreate(id)
+}
+
+// modeInit is PID 1's part on v2: it clones the program into the box, whose
+// directory is descriptor 3.
+func modeInit(string) {
+	c := exec.Command("/proc/self/exe")
+	c.Env = append(os.Environ(), modeVar+"=where")
+	c.SysProcAttr = &unix.SysProcAttr{UseCgroupFD: true, CgroupFD: 3}
+	modeWhere("")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		fatal(err)
+	}
+	os.Stdout.Write(out)
+}
+
+func modeWhere(string) {
+	b, _ := os.ReadFile("/proc/self/cgroup")
+	os.Stdout.Write(b)
 }
 
 // testLimits are what most tests set.
@@ -276,3 +330,5 @@ func killedBy(err error) unix.Signal {
 	}
 	return 0
 }
+
+func farFuture() time.Time { return time.Now().Add(closeTime) }

@@ -74,7 +74,7 @@ func (l Limits) validate() error {
 		return refusal.Newf("cpu period of %d µs is not between %d and %d", p, minQuotaUS, maxPeriodUS)
 	}
 	if q := l.CPUQuotaUS; q != 0 && (q < minQuotaUS || q > maxQuotaUS) {
-		return refusal.Newf("cpu quota of %d µs in %d µs: the kernel takes %d µs or more", q, l.period(), minQuotaUS).
+		return refusal.Newf("cpu quota of %d µs in %d µs is not between %d and %d", q, l.period(), minQuotaUS, int64(maxQuotaUS)).
 			Hint("--cpus 0.01")
 	}
 	return validateIO(l.IO)

@@ -32,8 +32,9 @@ func TestMemoryLimitKills(t *testing.T) {
 	if s.OOMKills < 1 {
 		t.Errorf("OOMKills = %d, want at least 1", s.OOMKills)
 	}
-	if s.MemoryPeak < 60<<20 || s.MemoryPeak > 64<<20 {
-		t.Errorf("MemoryPeak = %d, want close to and not above %d", s.MemoryPeak, 64<<20)
+	// A dying process may be charged some pages above the limit.
+	if s.MemoryPeak < 60<<20 || s.MemoryPeak > 65<<20 {
+		t.Errorf("MemoryPeak = %d, want close to %d", s.MemoryPeak, 64<<20)
 	}
 }
 
@@ -73,23 +74,23 @@ func TestPidsLimitIsExact(t *testing.T) {
 
 func TestCPUUsageCounts(t *testing.T) {
 	needGroups(t)
-	g := create(t, testLimits)
+	g := create(t, Limits{PidsMax: 40, CPUQuotaUS: 5000})
 	if d, err := g.CPUUsage(); err != nil || d != 0 {
 		t.Fatalf("empty box: %v, %v", d, err)
 	}
-	if err := childCommand(g, "burn:300").Run(); err != nil {
+	if err := childCommand(g, "burn:60").Run(); err != nil {
 		t.Fatal(err)
 	}
 	d, err := g.CPUUsage()
-	if err != nil || d < 250*time.Millisecond {
-		t.Fatalf("after 300 ms: %v, %v", d, err)
+	if err != nil || d < 50*time.Millisecond {
+		t.Fatalf("after 60 ms: %v, %v", d, err)
 	}
 	s, _ := g.Stats()
-	if s.CPUUsec < 250_000 {
+	if s.CPUUsec < 50_000 {
 		t.Errorf("CPUUsec = %d", s.CPUUsec)
 	}
 	if g.EnforcedBy(CPU) != result.ByNone && s.ThrottledPeriods < 1 {
-		t.Errorf("300 ms at half a CPU was never throttled")
+		t.Errorf("60 ms at a twentieth of a CPU were never throttled")
 	}
 }
 

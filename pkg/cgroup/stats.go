@@ -27,7 +27,7 @@ type Stats struct {
 	PidsPeak          int64 // -1 before 6.1
 	PidsMaxHits       int64 // forks that the limit refused
 	OOMEvents         int64 // times the limit was hit and could not be met; v2 only
-	OOMKills          int64 // processes that the kernel killed for memory
+	OOMKills          int64 // processes killed for memory; v2 counts the first victim twice
 	OOMGroupKills     int64 // times it killed the whole box; v2, since 5.17
 	ThrottledPeriods  int64
 	ThrottledUsec     int64
@@ -151,7 +151,8 @@ func (g *Group) cpuUsec() int64 {
 
 // ReadBack is what the kernel holds now in the files of the limits that were
 // asked for, by file name. Files that do not exist are absent. Memory values
-// are rounded down to pages by the kernel.
+// are rounded down to pages by the kernel. Call it before Kill, which may set
+// pids.max to 0.
 func (g *Group) ReadBack() map[string]string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

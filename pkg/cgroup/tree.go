@@ -47,10 +47,6 @@ func findTree(o Options) (*tree, error) {
 	if sc == "" {
 		sc = "/proc/self/cgroup"
 	}
-	mounts, err := readPath(mi, maxMountinfo)
-	if err != nil {
-		return nil, refusal.Newf("cannot read %s: %v", mi, err)
-	}
 	own, err := readPath(sc, maxMountinfo)
 	if err == unix.ENOENT {
 		own, err = "", nil // a kernel without cgroups
@@ -58,11 +54,21 @@ func findTree(o Options) (*tree, error) {
 	if err != nil {
 		return nil, refusal.Newf("cannot read %s: %v", sc, err)
 	}
-	return newTree(o.root(), mounts, own), nil
+	s := parseSelf(own)
+	if o.Mountinfo == "" && o.ProcSelfCgroup == "" {
+		if t := standardTree(o.root(), s); t != nil {
+			return t, nil
+		}
+	}
+	mounts, err := readPath(mi, maxMountinfo)
+	if err != nil {
+		return nil, refusal.Newf("cannot read %s: %v", mi, err)
+	}
+	return newTree(o.root(), mounts, s), nil
 }
 
-func newTree(root, mountinfo, selfCgroup string) *tree {
-	t := &tree{root: root, name: "none", self: parseSelf(selfCgroup)}
+func newTree(root, mountinfo string, s self) *tree {
+	t := &tree{root: root, self: s}
 	for _, m := range parseMountinfo(mountinfo, root) {
 		if m.v2 {
 			t.v2 = &m
@@ -70,6 +76,12 @@ func newTree(root, mountinfo, selfCgroup string) *tree {
 			t.v1 = append(t.v1, m)
 		}
 	}
+	return t.classify()
+}
+
+// classify says whose controllers are used. A v2 mount beside v1 hierarchies
+// has at most the controllers that nobody needs here.
+func (t *tree) classify() *tree {
 	switch {
 	case t.v1Mount("memory") != nil || t.v1Mount("pids") != nil || t.v1Mount("cpu") != nil:
 		t.version, t.name = 1, "v1"
@@ -78,6 +90,8 @@ func newTree(root, mountinfo, selfCgroup string) *tree {
 		}
 	case t.v2 != nil:
 		t.version, t.name = 2, "v2"
+	default:
+		t.version, t.name = 0, "none"
 	}
 	return t
 }
