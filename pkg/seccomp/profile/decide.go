@@ -2,14 +2,15 @@ package profile
 
 import "sandglass/pkg/seccomp/sysnum"
 
-// x32Bit marks the numbers of x32, see seccomp(2). All ones is not one of them:
-// tracers write it over the number to skip a call.
-const x32Bit = 1 << 30
+// firstX32 begins the numbers of x32 on amd64, see seccomp(2); no other call is
+// above it. All ones is not one of them: tracers write it over the number to
+// skip a call.
+const firstX32 = 1 << 30
 
 // Decide says what the profile does with a call on arch ("amd64", "arm64"). It
 // is written for plainness, not speed, and shares nothing with the compiler.
 func (p *Profile) Decide(arch string, number uint32, args [6]uint64) Action {
-	if arch == "amd64" && number&x32Bit != 0 && number != 0xffffffff {
+	if arch == "amd64" && number >= firstX32 && number != 0xffffffff {
 		return Action{Kind: KillProcess}
 	}
 	name, ok := sysnum.Name(arch, number)

@@ -1,0 +1,208 @@
+package profiles_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"sandglass/pkg/seccomp"
+	"sandglass/pkg/seccomp/bpfvm"
+	"sandglass/pkg/seccomp/profile"
+	"sandglass/pkg/seccomp/sysnum"
+	profiles "sandglass/seccomp-profiles"
+)
+
+var auditArch = map[string]uint32{"amd64": 0xc000003e, "arm64": 0xc00000b7}
+
+const killProcess = 0x80000000
+
+func source(t testing.TB) *profile.Profile {
+	t.Helper()
+	text, err := os.ReadFile("default.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := profile.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func compiled(t testing.TB, arch string) []bpfvm.Insn {
+	t.Helper()
+	raw, err := os.ReadFile("default." + arch + ".bpf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := seccomp.ValidateFor(arch, raw); err != nil {
+		t.Fatalf("%s: %v", arch, err)
+	}
+	prog, err := bpfvm.Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return prog
+}
+
+func verdict(t testing.TB, prog []bpfvm.Insn, token, nr uint32, args [6]uint64) uint32 {
+	t.Helper()
+	ret, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: token, Args: args})
+	if err != nil {
+		t.Fatalf("call %d %v: %v", nr, args, err)
+	}
+	return ret
+}
+
+// TestEveryCallIsDecided: no call of the table is left to the default by
+// oversight.
+func TestEveryCallIsDecided(t *testing.T) {
+	p := source(t)
+	for _, name := range sysnum.Names() {
+		if p.Call(name) == nil {
+			t.Errorf("default.json says nothing of %s", name)
+		}
+	}
+}
+
+// TestFilterMeansWhatTheProfileSays runs the checked-in filters for every call
+// number, with argument values on and beside the edge of every condition.
+func TestFilterMeansWhatTheProfileSays(t *testing.T) {
+	p := source(t)
+	for _, arch := range p.Arches {
+		prog := compiled(t, arch)
+		tried := 0
+		for nr := range uint32(601) {
+			for _, args := range edges(p, arch, nr) {
+				tried++
+				want := p.Decide(arch, nr, args)
+				if got := verdict(t, prog, auditArch[arch], nr, args); got != want.Return() {
+					name, _ := sysnum.Name(arch, nr)
+					t.Errorf("%s: %s (%d) %#x: got %#x, want %s", arch, name, nr, args, got, want)
+				}
+			}
+		}
+		for _, nr := range []uint32{0xfffe, 1<<30 - 1, 1 << 31, 0xbfffffff, 0xffffffff, 1 << 30, 1<<30 | 600, 0x7fffffff, 0xfffffffe} {
+			want := p.Decide(arch, nr, [6]uint64{}).Return()
+			if got := verdict(t, prog, auditArch[arch], nr, [6]uint64{}); got != want {
+				t.Errorf("%s: %#x: got %#x, want %#x", arch, nr, got, want)
+			}
+		}
+		t.Logf("%s: %d instructions, %d calls tried", arch, len(prog), tried)
+	}
+}
+
+// edges are the argument lists to try for one call: the product of the
+// interesting values of each argument that a rule looks at. What no rule looks
+// at is garbage.
+func edges(p *profile.Profile, arch string, nr uint32) [][6]uint64 {
+	lists := [][6]uint64{{0xdead, 0xbeef, 0xfeed, 0xcafe, 0xf00d, 0xface}}
+	name, _ := sysnum.Name(arch, nr)
+	call := p.Call(name)
+	if call == nil {
+		return append(lists, [6]uint64{}, [6]uint64{^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0), ^uint64(0)})
+	}
+	for index := range uint(6) {
+		values := argumentValues(call, index)
+		if len(values) == 0 {
+			continue
+		}
+		var product [][6]uint64
+		for _, list := range lists {
+			for _, v := range values {
+				list[index] = v
+				product = append(product, list)
+			}
+		}
+		lists = product
+	}
+	return lists
+}
+
+func argumentValues(call *profile.Call, index uint) []uint64 {
+	var values []uint64
+	for _, r := range call.Rules {
+		for _, a := range r.Args {
+			if a.Index != index {
+				continue
+			}
+			v := a.Value
+			if a.Op == profile.MaskedEQ {
+				v = a.ValueTwo
+			}
+			values = append(values, v, v+1, v-1, v|1<<32, v|0xffffffff<<32, v^1<<31, v|^a.Value)
+			values = append(values, flips(a, v)...)
+		}
+	}
+	if len(values) > 0 {
+		values = append(values, 0, ^uint64(0), 1<<63)
+	}
+	slices.Sort(values)
+	return slices.Compact(values)
+}
+
+// flips changes single bits within the mask.
+func flips(a profile.Arg, v uint64) []uint64 {
+	var values []uint64
+	for bit := range 64 {
+		inMask := a.Op != profile.MaskedEQ || a.Value>>bit&1 == 1
+		wide := a.Op != profile.MaskedEQ || a.Value == 0xffffffff
+		if inMask && (!wide || slices.Contains([]int{1, 3, 4, 16, 30}, bit)) {
+			values = append(values, v^1<<bit)
+		}
+	}
+	return values
+}
+
+func TestX32IsKilled(t *testing.T) {
+	prog := compiled(t, "amd64")
+	for nr := range uint32(601) {
+		if got := verdict(t, prog, auditArch["amd64"], nr|1<<30, [6]uint64{}); got != killProcess {
+			t.Errorf("x32 call %d: got %#x", nr, got)
+		}
+	}
+}
+
+func TestForeignArchitecturesAreKilled(t *testing.T) {
+	foreign := map[string]uint32{"i386": 0x40000003, "arm": 0x40000028, "riscv64": 0xc00000f3, "none": 0, "ones": 0xffffffff}
+	for _, arch := range []string{"amd64", "arm64"} {
+		prog := compiled(t, arch)
+		tokens := map[string]uint32{"amd64": auditArch["amd64"], "arm64": auditArch["arm64"]}
+		for name, token := range foreign {
+			tokens[name] = token
+		}
+		delete(tokens, arch)
+		for name, token := range tokens {
+			for nr := range uint32(601) {
+				if got := verdict(t, prog, token, nr, [6]uint64{}); got != killProcess {
+					t.Errorf("%s filter, %s call %d: got %#x", arch, name, nr, got)
+				}
+			}
+		}
+	}
+}
+
+func TestEmbeddedFilterIsTheNativeOne(t *testing.T) {
+	for _, arch := range []string{"amd64", "arm64"} {
+		raw, err := os.ReadFile("default." + arch + ".bpf")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (seccomp.Validate(raw) == nil) != (string(raw) == profiles.Default()) {
+			t.Errorf("%s: embedded filter is another architecture's", arch)
+		}
+	}
+}
+
+func word(ret uint32) string {
+	switch {
+	case ret == 0x7fff0000:
+		return "allow"
+	case ret == killProcess:
+		return "kill"
+	case ret&0xffff0000 == 0x00050000:
+		return fmt.Sprint("errno ", ret&0xffff)
+	}
+	return fmt.Sprintf("%#x", ret)
+}
