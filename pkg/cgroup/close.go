@@ -122,17 +122,17 @@ func killTree(d dir, deadline time.Time) error {
 // subdirs lists the groups directly below path. Nothing inside can make any:
 // the files are never writable there.
 func subdirs(path string) []string {
+	var st unix.Stat_t
+	// kernfs counts subdirectories in the link count: with none there is
+	// nothing to read.
+	if unix.Stat(path, &st) != nil || st.Nlink == 2 {
+		return nil
+	}
 	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return nil
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	// kernfs counts subdirectories in the link count: with none there is
-	// nothing to read.
-	if unix.Fstat(fd, &st) == nil && st.Nlink == 2 {
-		return nil
-	}
 	var names []string
 	buf := make([]byte, 8<<10)
 	for {

@@ -29,7 +29,11 @@ func Describe(o Options) (Host, error) {
 	if err := validateParent(o.Parent); err != nil {
 		return Host{}, err
 	}
-	t, err := findTree(o)
+	s, err := findSelf(o)
+	if err != nil {
+		return Host{}, err
+	}
+	t, err := fullTree(o, s)
 	if err != nil {
 		return Host{}, err
 	}

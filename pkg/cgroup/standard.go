@@ -15,23 +15,25 @@ const (
 // every hierarchy that it is in shows its real top at its usual place. Then
 // /proc/self/cgroup and the mounts count from the same root. A hierarchy that
 // lies about its name has not the files that are written, and is refused then.
+// It does not look for a v2 mount beside v1, which only Describe wants to know.
 func standardTree(root string, s self) *tree {
 	var st unix.Stat_t
 	if unix.Stat("/proc/self/ns/cgroup", &st) != nil || st.Ino != initCgroupNS {
 		return nil
 	}
 	t := &tree{root: root, self: s}
-	if top(root, unix.CGROUP2_SUPER_MAGIC, &st) {
-		t.v2 = &mount{point: root, root: "/", v2: true}
+	var fs unix.Statfs_t
+	if unix.Statfs(root, &fs) == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC {
+		if !isTop(root, &st) {
+			return nil
+		}
 		for _, name := range v1Names {
 			if s.v1(name) != "" {
 				return nil // a v1 hierarchy is mounted somewhere else, or was
 			}
 		}
+		t.v2 = &mount{point: root, root: "/", v2: true}
 		return t.classify()
-	}
-	if unified := root + "/unified"; top(unified, unix.CGROUP2_SUPER_MAGIC, &st) {
-		t.v2 = &mount{point: unified, root: "/", v2: true}
 	}
 	var devs []uint64
 	for _, name := range v1Names {
@@ -39,7 +41,7 @@ func standardTree(root string, s self) *tree {
 			continue
 		}
 		point := root + "/" + name
-		if !top(point, unix.CGROUP_SUPER_MAGIC, &st) {
+		if !isTop(point, &st) {
 			return nil
 		}
 		for _, dev := range devs {
@@ -50,15 +52,13 @@ func standardTree(root string, s self) *tree {
 		devs = append(devs, st.Dev)
 		t.v1 = append(t.v1, mount{point: point, root: "/", ctrls: name})
 	}
-	if t.v2 == nil && t.v1 == nil {
+	if t.v1 == nil {
 		return nil
 	}
 	return t.classify()
 }
 
-// top is whether path is the real top of a hierarchy of that kind.
-func top(path string, magic int64, st *unix.Stat_t) bool {
-	var fs unix.Statfs_t
-	return unix.Stat(path, st) == nil && st.Ino == topInode &&
-		unix.Statfs(path, &fs) == nil && int64(fs.Type) == magic
+// isTop is whether path is the top of a file system whose top is the real one.
+func isTop(path string, st *unix.Stat_t) bool {
+	return unix.Stat(path, st) == nil && st.Ino == topInode
 }

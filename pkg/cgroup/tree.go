@@ -40,31 +40,41 @@ type tree struct {
 const maxMountinfo = 4 << 20
 
 func findTree(o Options) (*tree, error) {
-	mi, sc := o.Mountinfo, o.ProcSelfCgroup
-	if mi == "" {
-		mi = "/proc/self/mountinfo"
-	}
-	if sc == "" {
-		sc = "/proc/self/cgroup"
-	}
-	own, err := readPath(sc, maxMountinfo)
-	if err == unix.ENOENT {
-		own, err = "", nil // a kernel without cgroups
-	}
+	s, err := findSelf(o)
 	if err != nil {
-		return nil, refusal.Newf("cannot read %s: %v", sc, err)
+		return nil, err
 	}
-	s := parseSelf(own)
 	if o.Mountinfo == "" && o.ProcSelfCgroup == "" {
 		if t := standardTree(o.root(), s); t != nil {
 			return t, nil
 		}
 	}
-	mounts, err := readPath(mi, maxMountinfo)
-	if err != nil {
-		return nil, refusal.Newf("cannot read %s: %v", mi, err)
+	return fullTree(o, s)
+}
+
+func findSelf(o Options) (self, error) {
+	name := o.ProcSelfCgroup
+	if name == "" {
+		name = "/proc/self/cgroup"
 	}
-	return newTree(o.root(), mounts, s), nil
+	text, err := readPath(name, maxMountinfo)
+	if err != nil && err != unix.ENOENT { // a kernel without cgroups has none
+		return self{}, refusal.Newf("cannot read %s: %v", name, err)
+	}
+	return parseSelf(text), nil
+}
+
+// fullTree looks at every mount.
+func fullTree(o Options, s self) (*tree, error) {
+	name := o.Mountinfo
+	if name == "" {
+		name = "/proc/self/mountinfo"
+	}
+	text, err := readPath(name, maxMountinfo)
+	if err != nil {
+		return nil, refusal.Newf("cannot read %s: %v", name, err)
+	}
+	return newTree(o.root(), text, s), nil
 }
 
 func newTree(root, mountinfo string, s self) *tree {

@@ -132,8 +132,8 @@ func TestStandardTreeAgrees(t *testing.T) {
 		t.Fatal(err)
 	}
 	full := newTree(defaultRoot, mounts, parseSelf(own))
-	if quick.version != full.version || quick.name != full.name {
-		t.Fatalf("version %d, tree %q; mountinfo says %d, %q", quick.version, quick.name, full.version, full.name)
+	if quick.version != full.version {
+		t.Fatalf("version %d; mountinfo says %d", quick.version, full.version)
 	}
 	if full.version != 1 {
 		return
