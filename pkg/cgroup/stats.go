@@ -161,9 +161,9 @@ func (g *Group) ReadBack() map[string]string {
 		return back
 	}
 	for limit := range g.by {
-		ctrl, files := limit, filesV2[limit]
+		ctrl, files := limit, filesV2(limit)
 		if !g.v2 {
-			files = filesV1[limit]
+			files = filesV1(limit)
 			if limit == IO {
 				ctrl = "blkio"
 			}
@@ -178,17 +178,28 @@ func (g *Group) ReadBack() map[string]string {
 	return back
 }
 
-var filesV2 = map[string][]string{
-	Memory: {"memory.max", "memory.swap.max", "memory.oom.group"},
-	Pids:   {"pids.max"},
-	CPU:    {"cpu.max"},
-	IO:     {"io.max"},
+// A switch and not a map: a map is built at every start of the binary.
+func filesV2(limit string) []string {
+	switch limit {
+	case Memory:
+		return []string{"memory.max", "memory.swap.max", "memory.oom.group"}
+	case Pids:
+		return []string{"pids.max"}
+	case CPU:
+		return []string{"cpu.max"}
+	}
+	return []string{"io.max"}
 }
 
-var filesV1 = map[string][]string{
-	Memory: {"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness"},
-	Pids:   {"pids.max"},
-	CPU:    {"cpu.cfs_quota_us", "cpu.cfs_period_us"},
-	IO: {"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
-		"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"},
+func filesV1(limit string) []string {
+	switch limit {
+	case Memory:
+		return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness"}
+	case Pids:
+		return []string{"pids.max"}
+	case CPU:
+		return []string{"cpu.cfs_quota_us", "cpu.cfs_period_us"}
+	}
+	return []string{"blkio.throttle.read_bps_device", "blkio.throttle.write_bps_device",
+		"blkio.throttle.read_iops_device", "blkio.throttle.write_iops_device"}
 }
