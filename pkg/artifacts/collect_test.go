@@ -176,9 +176,10 @@ func TestManyFiles(t *testing.T) {
 	}
 	dir, names, err := openList(fd, 1001)
 	must(t, err)
+	rest, err := unix.Getdents(dir, make([]byte, 1<<10))
 	unix.Close(dir)
-	if len(names) != 1001 {
-		t.Errorf("%d names were read", len(names))
+	if len(names) != 1001 || err != nil || rest <= 0 {
+		t.Errorf("%d names were read and then %d bytes, %v: not to the limit", len(names), rest, err)
 	}
 	list := gather(t, src, dst, Limits{})
 	verify(t, list, dst, Limits{})

@@ -72,6 +72,7 @@ func (c *collector) fill(in, out int, mode uint32, path string) (size int64, sum
 	if err == nil {
 		// Before the rename, so the name never shows the file with less or more.
 		err = destErr(unix.Fchmod(out, mode))
+		c.at("filled", path)
 	}
 	if e := unix.Close(out); err == nil && e != nil && e != unix.EINTR {
 		err = &destFault{e}
@@ -193,7 +194,7 @@ func standing(dst int, name string, force bool) error {
 // makeDir makes the directory name in dst and opens it; with force it may be
 // there already. A link at the name is not followed: the caller's destination
 // may hold links to anywhere.
-func makeDir(dst int, name string, force bool) (fd int, mode uint32, err error) {
+func (c *collector) makeDir(dst int, name, path string) (fd int, mode uint32, err error) {
 	made := unix.Mkdirat(dst, name, 0o755)
 	if made != nil && made != unix.EEXIST {
 		return -1, 0, &destFault{made}
@@ -205,10 +206,11 @@ func makeDir(dst int, name string, force bool) (fd int, mode uint32, err error) 
 		}
 		f := &existsFault{typ: typeOf(st.Mode)}
 		f.forceable = f.typ == typeDir
-		if !f.forceable || !force {
+		if !f.forceable || !c.force {
 			return -1, 0, f
 		}
 	}
+	c.at("made", path)
 	fd, err = openat2(dst, name, unix.O_PATH|unix.O_DIRECTORY, resolveDest)
 	if err != nil {
 		return -1, 0, &destFault{err}

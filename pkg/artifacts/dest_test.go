@@ -14,11 +14,11 @@ import (
 )
 
 // occupied is a destination with something of every kind at the program's
-// names: f (file), l (link to victim), p (FIFO), d (directory), dl (link to a
+// names: f (file), l and ld (links to a file and to a directory), p (FIFO), d (directory), dl (link to a
 // directory), df (a file where the program has a directory).
 func occupied(t *testing.T) (src, dst, victim string) {
 	src, dst = trees(t)
-	for _, name := range []string{"f", "l", "p", "d"} {
+	for _, name := range []string{"f", "l", "ld", "p", "d"} {
 		write(t, filepath.Join(src, name), "program")
 	}
 	for _, name := range []string{"dd", "df", "dl"} {
@@ -32,6 +32,7 @@ func occupied(t *testing.T) (src, dst, victim string) {
 	write(t, filepath.Join(dst, "f"), "caller")
 	write(t, filepath.Join(dst, "df"), "caller")
 	must(t, os.Symlink("../victim/file", filepath.Join(dst, "l")))
+	must(t, os.Symlink("../victim/dir", filepath.Join(dst, "ld")))
 	must(t, os.Symlink("../victim/dir", filepath.Join(dst, "dl")))
 	must(t, unix.Mkfifo(filepath.Join(dst, "p"), 0o600))
 	must(t, os.MkdirAll(filepath.Join(dst, "d"), 0o755))
@@ -69,12 +70,13 @@ func TestOccupied(t *testing.T) {
 		`"dl" dir 0  (exists as a symlink in the destination; never replaced)`,
 		`"f" file 7  (exists (use --force))`,
 		`"l" file 7  (exists (use --force))`,
+		`"ld" file 7  (exists (use --force))`,
 		`"p" file 7  (exists (use --force))`)
 	var e *ExistsError
-	if !errors.As(err, &e) || e.Count != 7 || e.Forceable != 4 || len(e.Names) != 7 {
+	if !errors.As(err, &e) || e.Count != 8 || e.Forceable != 5 || len(e.Names) != 8 {
 		t.Errorf("%+v", err)
 	}
-	const text = `the destination already has 7 artifacts: "d", "dd", "df", "dl", "f", "l", "p"`
+	const text = `the destination already has 8 artifacts: "d", "dd", "df", "dl", "f", "l", "ld", "p"`
 	if err.Error() != text {
 		t.Errorf("%v, want %s", err, text)
 	}
@@ -98,13 +100,14 @@ func TestForce(t *testing.T) {
 		`"dl" dir 0  (exists as a symlink in the destination; never replaced)`,
 		`"f" file 7 0644`,
 		`"l" file 7 0644`,
+		`"ld" file 7 0644`,
 		`"p" file 7 0644`)
 	var e *ExistsError
 	if !errors.As(err, &e) || e.Count != 3 || e.Forceable != 0 {
 		t.Errorf("%+v", err)
 	}
 	want := " d---------\n/d d---------\n/dd d---------\n/dd/own ----------caller\n/dd/x ----------program\n" +
-		"/df ----------caller\n/dl L---------\n/f ----------program\n/l ----------program\n/p ----------program\n"
+		"/df ----------caller\n/dl L---------\n/f ----------program\n/l ----------program\n/ld ----------program\n/p ----------program\n"
 	if got := snapshot(t, dst); got != want {
 		t.Errorf("destination:\n%swant:\n%s", got, want)
 	}
@@ -271,8 +274,36 @@ func TestPlaceByLink(t *testing.T) {
 	}
 }
 
-// TestCloseError: a full network disk speaks only at close.
+// TestCloseError: a full network disk speaks only at close. Here the close fails
+// because the descriptor is closed already.
 func TestCloseError(t *testing.T) {
+	src, dst := trees(t)
+	write(t, filepath.Join(src, "f"), "program")
+	list, err := collect(context.Background(), openDir(t, src), dst, Limits{}, false, func(stage, _ string) {
+		if stage == "filled" {
+			must(t, unix.Close(fdOf(t, tempPrefix)))
+		}
+	})
+	if !errors.Is(err, unix.EBADF) {
+		t.Error(err)
+	}
+	wantLines(t, list, `"f" file 7  (destination: bad file descriptor)`)
+	verify(t, list, dst, Limits{})
+}
+
+// fdOf finds the descriptor of the open file whose path holds name.
+func fdOf(t *testing.T, name string) int {
+	t.Helper()
+	for fd := range 200 {
+		if link, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd)); err == nil && strings.Contains(link, name) {
+			return fd
+		}
+	}
+	t.Fatalf("%q is not open", name)
+	return -1
+}
+
+func TestModeError(t *testing.T) {
 	c := &collector{ctx: context.Background(), limits: Defaults(), left: 10}
 	var p [2]int
 	must(t, unix.Pipe2(p[:], unix.O_CLOEXEC))

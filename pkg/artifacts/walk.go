@@ -142,7 +142,7 @@ func (c *collector) dir(pin, dst int, name, path string, a result.Artifact, dept
 	}
 	defer unix.Close(src)
 	c.at("opened", path)
-	sub, mode, err := makeDir(dst, name, c.force)
+	sub, mode, err := c.makeDir(dst, name, path)
 	if err != nil {
 		c.fail(a, err)
 		return
