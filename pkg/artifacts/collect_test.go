@@ -20,7 +20,6 @@ func TestHostileTree(t *testing.T) {
 	write(t, filepath.Join(newDir(t), "unrelated"), secret)
 	fd := deadTmpfs(t, "size=4m,mode=755;tree")
 	dst := filepath.Join(newDir(t), "dst")
-	defer syscall.Umask(syscall.Umask(0o022))
 	list, err := Collect(context.Background(), fd, dst, Limits{}, false)
 	must(t, err)
 	verify(t, list, dst, Limits{})

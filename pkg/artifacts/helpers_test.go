@@ -34,6 +34,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	syscall.Umask(0o022) // the manifests below have its modes
 	os.Exit(m.Run())
 }
 
