@@ -54,6 +54,8 @@ func deadTmpfs(t *testing.T, opts string) int {
 		// Like the id that sandglass takes for a root caller. A destination must
 		// know the caller's id, or nothing can be made there (EOVERFLOW).
 		uid, gid = 200123, 200123
+		exe, err := os.Executable() // which a tight umask keeps from that id
+		must(t, errors.Join(err, os.Chmod(exe, 0o755)))
 	}
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Env = []string{childEnv + "=" + opts}
