@@ -190,6 +190,10 @@ func (b *Builder) filesystem(o *wire.Op, fstype string, opts []option) error {
 	return moveMount(fd, target, "")
 }
 
+// emptyDir is what hides a directory: the mount point of /dev/shm, which lies on
+// the frozen root tmpfs and is empty, before the scratch covers it.
+const emptyDir = "dev/shm"
+
 // mask covers a file with /dev/null and a directory with an empty read-only
 // one. What this kernel does not have needs no mask.
 func (b *Builder) mask(o *wire.Op) error {
@@ -208,7 +212,7 @@ func (b *Builder) mask(o *wire.Op) error {
 	}
 	source := "dev/null"
 	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		source = "var/empty"
+		source = emptyDir
 	}
 	return unix.Mount(source, relative(o.Target), "", unix.MS_BIND, "")
 }

@@ -1,0 +1,84 @@
+// Package launch is the supervisor's side of one run: it clones init into new
+// namespaces and into the limits' cgroup, sends it the plan, passes the
+// program's output on, keeps the clock, and says in the end what happened.
+//
+// It trusts no byte from inside: messages are bounded, output is counted while
+// it streams, and whatever init says is checked against the kernel's own files.
+package launch
+
+import (
+	"io"
+	"os"
+	"time"
+
+	"sandglass/pkg/cgroup"
+	"sandglass/pkg/result"
+	"sandglass/pkg/wire"
+)
+
+// Box is one sandbox ready to be started. Run uses it up.
+type Box struct {
+	Config   wire.Config
+	Identity Identity
+	Group    *cgroup.Group
+	Self     string // the binary that becomes init, normally /proc/self/exe
+
+	Timeout time.Duration // wall clock from the program's start
+	CPUTime time.Duration // of the whole tree, 0: none
+	// MemoryMax and the tree's CPU time are sampled when no cgroup holds them.
+	MemoryMax int64
+
+	Stdin          io.Reader // nil: end of file
+	Stdout, Stderr io.Writer
+	OutputLimit    int64
+	OutputKill     bool
+
+	files []*os.File
+}
+
+// firstFile is the number inside of the first descriptor after the control socket.
+const firstFile = 4
+
+// AddFile passes f to init and returns its number there. Run closes f.
+func (b *Box) AddFile(f *os.File) int32 {
+	b.files = append(b.files, f)
+	return int32(firstFile + len(b.files) - 1)
+}
+
+// AddFD is AddFile for a bare descriptor, which is taken over.
+func (b *Box) AddFD(fd int, name string) int32 { return b.AddFile(os.NewFile(uintptr(fd), name)) }
+
+// Close releases the descriptors of a box that was not run.
+func (b *Box) Close() {
+	for _, f := range b.files {
+		f.Close()
+	}
+	b.files = nil
+}
+
+// Identity is who the sandbox is on the host and inside.
+type Identity struct {
+	HostUID, HostGID     int
+	InsideUID, InsideGID int
+	// Mapped: the caller is root and the host id is one of its own; otherwise
+	// the host id is the caller's.
+	Mapped bool
+}
+
+// Ending is what became of a run, before the verdict's words are put together.
+type Ending struct {
+	Outcome  result.Outcome
+	ExitCode int
+	Signal   int
+	Error    string
+	Hints    []string
+
+	Wall, Setup    time.Duration
+	CPU            time.Duration
+	Stats          cgroup.Stats
+	Stdout, Stderr result.Stream
+	ReadBack       ReadBack
+	// OutDir is the artefact directory of the dead sandbox, nil when not asked
+	// for or never reached. The caller closes it.
+	OutDir *os.File
+}

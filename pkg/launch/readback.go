@@ -1,0 +1,95 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// ReadBack is what the kernel says of the live program.
+type ReadBack struct {
+	Status     map[string]string // fields of /proc/PID/status
+	Namespaces map[string]string // name to inode, of init
+}
+
+// statusFields are the lines of /proc/PID/status that the layers promise.
+var statusFields = []string{"NoNewPrivs", "Seccomp", "Seccomp_filters", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "Uid", "Gid", "Groups"}
+
+// namespaces that must differ from the supervisor's own.
+var namespaces = []string{"user", "mnt", "pid", "net", "ipc", "uts"}
+
+// readBack looks at the program through the host's own /proc, by the PID that
+// the kernel has for the pidfd. The program cannot be reaped before the
+// supervisor acknowledges, so the PID cannot be another process's.
+func readBack(pidfd, initPID int) (ReadBack, error) {
+	pid, err := pidOf(pidfd)
+	if err != nil {
+		return ReadBack{}, err
+	}
+	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		return ReadBack{}, err
+	}
+	rb := ReadBack{Status: map[string]string{}, Namespaces: map[string]string{}}
+	for line := range bytes.Lines(status) {
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		for _, f := range statusFields {
+			if string(key) == f {
+				rb.Status[f] = string(bytes.TrimSpace(value))
+			}
+		}
+	}
+	// Init's namespaces are the program's, and init is there even if the
+	// program has ended already.
+	for _, ns := range namespaces {
+		inode, err := os.Readlink("/proc/" + strconv.Itoa(initPID) + "/ns/" + ns)
+		if err != nil {
+			return ReadBack{}, err
+		}
+		rb.Namespaces[ns] = inode
+	}
+	return rb, nil
+}
+
+// pidOf reads the host's PID of a pidfd (Linux 5.4: fdinfo has it).
+func pidOf(pidfd int) (int, error) {
+	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
+	if err != nil {
+		return 0, err
+	}
+	for line := range bytes.Lines(info) {
+		if value, ok := bytes.CutPrefix(line, []byte("Pid:")); ok {
+			pid, err := strconv.Atoi(string(bytes.TrimSpace(value)))
+			if err != nil || pid <= 0 {
+				break
+			}
+			return pid, nil
+		}
+	}
+	return 0, fmt.Errorf("no PID behind descriptor %d", pidfd)
+}
+
+// Check compares what was read with what every run promises.
+func (rb *ReadBack) Check() error {
+	want := map[string]string{"NoNewPrivs": "1", "Seccomp": "2"}
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		want[set] = "0000000000000000"
+	}
+	for field, value := range want {
+		if got := rb.Status[field]; got != value {
+			return fmt.Errorf("%s of the program is %q, not %q", field, got, value)
+		}
+	}
+	for ns, inode := range rb.Namespaces {
+		own, err := os.Readlink("/proc/self/ns/" + ns)
+		if err == nil && own == inode {
+			return fmt.Errorf("the %s namespace is the host's own", ns)
+		}
+	}
+	return nil
+}
+
+func kill(pidfd int) { unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0) }

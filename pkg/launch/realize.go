@@ -1,0 +1,171 @@
+package launch
+
+import (
+	"os"
+
+	"sandglass/internal/refusal"
+	"sandglass/internal/sys"
+	"sandglass/pkg/rootfs"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// Realize opens what the items need on the host's side and fills
+// Config.Mounts. For a root caller the sources become detached mounts here:
+// init's unprivileged id might not reach them by path.
+func (b *Box) Realize(items []rootfs.Item) error {
+	r := &realizer{box: b, idmap: -1}
+	defer r.close()
+	for i := range items {
+		op, err := r.one(&items[i])
+		if err != nil {
+			return err
+		}
+		b.Config.Mounts = append(b.Config.Mounts, op)
+	}
+	return nil
+}
+
+type realizer struct {
+	box   *Box
+	idmap int // user namespace for id-mapped mounts of idmapOf's owner
+	uid   uint32
+	gid   uint32
+}
+
+func (r *realizer) close() {
+	if r.idmap >= 0 {
+		unix.Close(r.idmap)
+	}
+}
+
+func (r *realizer) one(it *rootfs.Item) (wire.Op, error) {
+	op := it.Op
+	switch {
+	case op.Kind == wire.OpCopy:
+		f, err := content(it)
+		if err != nil {
+			return op, err
+		}
+		op.FD = r.box.AddFile(f)
+	case op.Kind == wire.OpBind && it.Open && r.box.Identity.Mapped:
+		fd, err := r.tree(it)
+		if err != nil {
+			return op, err
+		}
+		op.Kind, op.FD = wire.OpTree, r.box.AddFD(fd, op.Source)
+		op.Source = ""
+	}
+	return op, nil
+}
+
+// content opens the bytes of a file that is copied in.
+func content(it *rootfs.Item) (*os.File, error) {
+	if it.CopyFrom != "" {
+		f, err := os.OpenFile(it.CopyFrom, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+		if err != nil {
+			return nil, refusal.Newf("%v", err)
+		}
+		st, err := f.Stat()
+		if err != nil || !st.Mode().IsRegular() {
+			f.Close()
+			return nil, refusal.Newf("file %s is not a regular file", it.CopyFrom)
+		}
+		return f, nil
+	}
+	fd, err := unix.MemfdCreate("code", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, refusal.Newf("memfd_create: %v", err)
+	}
+	f := os.NewFile(uintptr(fd), "code")
+	if _, err := f.Write(it.Content); err != nil {
+		f.Close()
+		return nil, refusal.Newf("memfd: %v", err)
+	}
+	return f, nil
+}
+
+// tree clones the mount at the source, checks that it is what was planned, and
+// gives it its attributes and, where asked, the id mapping.
+func (r *realizer) tree(it *rootfs.Item) (int, error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	src, err := unix.Openat2(unix.AT_FDCWD, it.Source, how)
+	if err != nil {
+		return -1, refusal.Newf("%s: %v", it.Source, err)
+	}
+	defer unix.Close(src)
+	var st unix.Stat_t
+	if err := unix.Fstat(src, &st); err != nil {
+		return -1, refusal.Newf("%s: %v", it.Source, err)
+	}
+	if it.Ino != 0 && (st.Ino != it.Ino || uint64(st.Dev) != it.Dev) {
+		return -1, refusal.Newf("%s was replaced by another file since it was checked", it.Source)
+	}
+	fd, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
+	if err != nil {
+		return -1, refusal.Newf("%s: open_tree: %v", it.Source, err).Hint("uname -r   # Linux 5.12 or newer is required")
+	}
+	if err := r.attributes(fd, it, &st); err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
+	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
+	if it.Attr&wire.ReadOnly != 0 {
+		attr.Attr_set |= unix.MOUNT_ATTR_RDONLY
+	}
+	if it.IDMap {
+		ns, err := r.namespace(st)
+		if err != nil {
+			return err
+		}
+		attr.Attr_set |= unix.MOUNT_ATTR_IDMAP
+		attr.Userns_fd = uint64(ns)
+	}
+	err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr)
+	if err == nil {
+		return nil
+	}
+	if it.IDMap && (err == unix.EINVAL || err == unix.EPERM) {
+		if !worldReadable(st) || it.Attr&wire.ReadOnly == 0 {
+			return refusal.Newf("%s: its file system cannot map ids (%v), so the sandbox's own id could not read or write it", it.Source, err).
+				Hint("cp -a %s /var/tmp/   # to a file system that can: ext4, xfs, btrfs, tmpfs (Linux 6.3)", it.Source).
+				Hint("chmod -R a+rX %s   # or let everybody read it", it.Source)
+		}
+		attr.Attr_set &^= unix.MOUNT_ATTR_IDMAP
+		attr.Userns_fd = 0
+		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr)
+	}
+	if err != nil {
+		return refusal.Newf("%s: mount_setattr: %v", it.Source, err)
+	}
+	return nil
+}
+
+func worldReadable(st *unix.Stat_t) bool {
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return st.Mode&0o005 == 0o005
+	}
+	return st.Mode&0o004 != 0
+}
+
+// namespace is a user namespace that maps the source's owner to the sandbox's
+// own id, kept for the next source of the same owner.
+func (r *realizer) namespace(st *unix.Stat_t) (int, error) {
+	if r.idmap >= 0 && r.uid == st.Uid && r.gid == st.Gid {
+		return r.idmap, nil
+	}
+	r.close()
+	id := r.box.Identity
+	fd, err := sys.UserNamespace(int(st.Uid), id.HostUID, int(st.Gid), id.HostGID)
+	if err != nil {
+		r.idmap = -1
+		return -1, refusal.Newf("id-mapped mount: cannot make the mapping's user namespace: %v", err)
+	}
+	r.idmap, r.uid, r.gid = fd, st.Uid, st.Gid
+	return fd, nil
+}

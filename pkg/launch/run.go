@@ -1,0 +1,278 @@
+package launch
+
+import (
+	"context"
+	"os"
+	"runtime"
+	"time"
+
+	"sandglass/pkg/result"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// setupTime bounds everything before the program's start. It only matters when
+// the host hangs (a dead network file system below a mount, say).
+const setupTime = 30 * time.Second
+
+// reapTime bounds the wait for the kernel to kill what is left, after init's end.
+const reapTime = 10 * time.Second
+
+// Run starts the box and blocks until nothing of it runs any more. It always
+// kills what it started, whatever went wrong.
+//
+// The goroutine keeps its thread: init's parent-death signal is tied to it.
+func Run(ctx context.Context, b *Box) *Ending {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer b.Close()
+	s := &session{box: b, end: &Ending{}, began: time.Now(), full: make(chan struct{}, 2), reaped: make(chan struct{})}
+	if err := s.start(); err != nil {
+		s.end.Outcome, s.end.Error = result.Failed, err.Error()
+		explainSpawn(s.end, err)
+		return s.end
+	}
+	defer s.close()
+	s.supervise(ctx)
+	s.finish()
+	return s.end
+}
+
+// session is one run in progress.
+type session struct {
+	box   *Box
+	end   *Ending
+	began time.Time
+
+	pid, pidfd int
+	control    *os.File
+	events     <-chan message
+	reaped     chan struct{} // closed when init is gone and waited for
+	full       chan struct{} // a stream passed its limit
+	out, err   *pump
+
+	started  time.Time
+	cause    result.Outcome // why we killed it, "" when we did not
+	exited   *wire.Report
+	failed   *wire.Report // Failed or NotStarted
+	broken   error        // init broke the protocol, or a read-back differs
+	spawnErr error
+}
+
+// start makes pipes and the control socket, sends the plan and clones init.
+func (s *session) start() error {
+	b := s.box
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	s.control = os.NewFile(uintptr(pair[0]), "control")
+	remote := os.NewFile(uintptr(pair[1]), "control of init")
+	defer remote.Close()
+	streams, err := s.pipes()
+	if err != nil {
+		s.control.Close()
+		return err
+	}
+	fds := []uintptr{^uintptr(0), ^uintptr(0), ^uintptr(0), remote.Fd()}
+	for _, f := range b.files {
+		fds = append(fds, f.Fd())
+	}
+	send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
+	s.pid, s.pidfd, err = spawn(b, fds)
+	b.Close()
+	if err != nil {
+		s.control.Close()
+		closePipes(streams)
+		return err
+	}
+	s.events = listen(s.control)
+	s.out = startPump(streams[0], b.Stdout, b.OutputLimit, s.overflow)
+	s.err = startPump(streams[1], b.Stderr, b.OutputLimit, s.overflow)
+	go s.reap()
+	return nil
+}
+
+// pipes makes the program's three streams and returns our ends of two.
+func (s *session) pipes() (ours []*os.File, err error) {
+	b := s.box
+	for i, num := range [...]*int32{&b.Config.Stdin, &b.Config.Stdout, &b.Config.Stderr} {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			closePipes(ours)
+			return nil, err
+		}
+		r, w := os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe")
+		if i > 0 {
+			*num = b.AddFile(w)
+			ours = append(ours, r)
+			continue
+		}
+		*num = b.AddFile(r)
+		if b.Stdin == nil {
+			w.Close()
+		} else {
+			go feed(w, b.Stdin)
+		}
+	}
+	return ours, nil
+}
+
+func closePipes(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+func (s *session) overflow() { s.full <- struct{}{} }
+
+// reap waits for init. Its end is the end of everything in the PID namespace.
+func (s *session) reap() {
+	for {
+		_, err := unix.Wait4(s.pid, nil, 0, nil)
+		if err != unix.EINTR {
+			break
+		}
+	}
+	close(s.reaped)
+}
+
+// supervise keeps the clock until init is gone.
+func (s *session) supervise(ctx context.Context) {
+	timer := time.NewTimer(setupTime)
+	defer timer.Stop()
+	watch := newWatchdog(s.box)
+	defer watch.stop()
+	done := ctx.Done()
+	for {
+		select {
+		case m, ok := <-s.events:
+			if !ok {
+				s.events = nil
+				continue
+			}
+			if s.handle(m) {
+				timer.Reset(s.box.Timeout)
+				watch.start(s.pid)
+			}
+		case <-timer.C:
+			s.expired()
+		case <-watch.ticks():
+			if cause := watch.look(); cause != "" {
+				s.kill(cause)
+			}
+		case <-s.full:
+			if s.box.OutputKill {
+				s.kill(result.Output)
+			}
+		case <-done:
+			s.kill(result.Canceled)
+			done = nil
+		case <-s.reaped:
+			return
+		}
+	}
+}
+
+// handle takes one message and says whether the program has started.
+func (s *session) handle(m message) bool {
+	defer func() { closeAll(m.fds) }()
+	if m.err != nil {
+		// Init is gone, or no longer speaks the protocol: both end the run.
+		kill(s.pidfd)
+		return false
+	}
+	switch m.report.Type {
+	case wire.TypeFailed, wire.TypeNotStarted:
+		s.failed = m.report
+	case wire.TypeExited:
+		s.exited = m.report
+	case wire.TypeStarted:
+		if !s.started.IsZero() || len(m.fds) == 0 {
+			s.abort(wire.ErrMalformed)
+			return false
+		}
+		s.started = time.Now()
+		if len(m.fds) > 1 {
+			s.end.OutDir = os.NewFile(uintptr(m.fds[1]), "artefacts")
+			m.fds = m.fds[:1]
+		}
+		rb, err := readBack(m.fds[0], s.pid)
+		if err == nil {
+			err = rb.Check()
+		}
+		if err != nil {
+			s.abort(err)
+			return false
+		}
+		s.end.ReadBack = rb
+		send(s.control, wire.Frame(wire.TypeAck, nil))
+		return true
+	}
+	return false
+}
+
+// abort ends a run whose controls cannot be vouched for.
+func (s *session) abort(err error) {
+	s.broken = err
+	s.kill(result.Failed)
+}
+
+func (s *session) expired() {
+	if s.started.IsZero() {
+		s.kill(result.Failed)
+		return
+	}
+	s.kill(result.Timeout)
+}
+
+// kill ends every process of the sandbox. The first cause is the one that counts.
+func (s *session) kill(cause result.Outcome) {
+	if s.cause == "" {
+		s.cause = cause
+	}
+	if g := s.box.Group; g != nil {
+		g.Kill()
+	}
+	kill(s.pidfd)
+}
+
+// finish waits for the streams and gathers the figures.
+func (s *session) finish() {
+	s.drain()
+	<-s.out.done
+	<-s.err.done
+	e := s.end
+	now := time.Now()
+	if s.started.IsZero() {
+		e.Setup = now.Sub(s.began)
+	} else {
+		e.Setup, e.Wall = s.started.Sub(s.began), now.Sub(s.started)
+	}
+	e.Stdout, e.Stderr = s.out.count, s.err.count
+	if s.exited != nil {
+		e.CPU = time.Duration(s.exited.UserUS+s.exited.SystemUS) * time.Microsecond
+	}
+	if g := s.box.Group; g != nil {
+		if stats, err := g.Stats(); err == nil {
+			e.Stats = stats
+		}
+	}
+	s.verdict()
+}
+
+// drain takes what init had still sent before it went.
+func (s *session) drain() {
+	if s.events == nil {
+		return
+	}
+	for m := range s.events {
+		s.handle(m)
+	}
+}
+
+func (s *session) close() {
+	unix.Close(s.pidfd)
+	s.control.Close()
+}

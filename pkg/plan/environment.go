@@ -1,0 +1,84 @@
+package plan
+
+import (
+	"strings"
+
+	"sandglass/pkg/rootfs"
+
+	"golang.org/x/sys/unix"
+)
+
+// openNonblock keeps an open from waiting on a FIFO.
+const openNonblock = unix.O_NONBLOCK | unix.O_NOCTTY
+
+// standardPath is PATH inside, after the caller's interpreters.
+const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// environment is the program's whole environment: nothing of the caller's but
+// what -e names. What -e sets wins over ours.
+func (b *builder) environment() error {
+	s := &b.plan.Spec
+	home := rootfs.Home
+	if !b.host() {
+		home = rootfs.Work
+	}
+	env := []string{
+		"PATH=" + b.path(),
+		"HOME=" + home,
+		"LANG=C.UTF-8",
+		"USER=" + rootfs.UserName(s.User.UID),
+		"TMPDIR=/tmp",
+	}
+	if b.venv != "" {
+		env = append(env, "VIRTUAL_ENV="+b.venv)
+	}
+	p := &b.plan.Program
+	p.Env = merge(env, s.Env)
+	p.Dir = s.Workdir
+	p.Paths = candidates(p.Argv[0], p.Env)
+	return nil
+}
+
+func (b *builder) path() string {
+	path := strings.Join(append(append([]string{}, b.dirs...), standardPath), ":")
+	if b.host() {
+		path += ":" + rootfs.NamesDir
+	}
+	return path
+}
+
+func merge(base, over []string) []string {
+	var out []string
+	for _, kv := range base {
+		name, _, _ := strings.Cut(kv, "=")
+		replaced := false
+		for _, o := range over {
+			replaced = replaced || strings.HasPrefix(o, name+"=")
+		}
+		if !replaced {
+			out = append(out, kv)
+		}
+	}
+	return append(out, over...)
+}
+
+// candidates are the paths that execvp(3) would try. Entries of PATH that are
+// not absolute are left out: they would mean the working directory.
+func candidates(name string, env []string) []string {
+	if strings.Contains(name, "/") {
+		return []string{name}
+	}
+	var paths []string
+	for _, kv := range env {
+		value, ok := strings.CutPrefix(kv, "PATH=")
+		if !ok {
+			continue
+		}
+		for _, dir := range strings.Split(value, ":") {
+			if strings.HasPrefix(dir, "/") {
+				paths = append(paths, dir+"/"+name)
+			}
+		}
+	}
+	return paths
+}

@@ -1,0 +1,65 @@
+package plan
+
+import (
+	"strconv"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/cgroup"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// cpuPeriodUS is the period of cpu.max. At 100 ms a program with half a CPU
+// waits at most 50 ms for its next slice.
+const cpuPeriodUS = 100_000
+
+// initTasks is room for init's own threads in RLIMIT_NPROC, which counts all of
+// a user's tasks in the user namespace. The exact limit is pids.max.
+const initTasks = 24
+
+// limits translates the Spec's limits into the kernel's.
+func (b *builder) limits() error {
+	l := &b.plan.Spec.Limits
+	b.plan.Cgroup = cgroup.Limits{
+		MemoryMax: l.Memory, PidsMax: l.Pids,
+		CPUQuotaUS: l.MilliCPU * cpuPeriodUS / 1000, CPUPeriodUS: cpuPeriodUS,
+	}
+	for _, io := range l.IO {
+		var st unix.Stat_t
+		if err := unix.Stat(io.Device, &st); err != nil {
+			return refusal.Newf("device %s: %v", strconv.Quote(io.Device), err).Hint("lsblk -p   # the block devices of this host")
+		}
+		if st.Mode&unix.S_IFMT != unix.S_IFBLK {
+			return refusal.Newf("device %s is not a block device", strconv.Quote(io.Device)).Hint("lsblk -p   # the block devices of this host")
+		}
+		b.plan.Cgroup.IO = append(b.plan.Cgroup.IO, cgroup.IOLimit{
+			Major: unix.Major(uint64(st.Rdev)), Minor: unix.Minor(uint64(st.Rdev)),
+			ReadBPS: io.ReadBPS, WriteBPS: io.WriteBPS, ReadIOPS: io.ReadIOPS, WriteIOPS: io.WriteIOP,
+		})
+	}
+	fsize := l.FileSize
+	if fsize == 0 {
+		fsize = l.Disk
+	}
+	b.plan.Rlimits = []wire.Rlimit{
+		rlimit(unix.RLIMIT_CORE, 0),
+		rlimit(unix.RLIMIT_NOFILE, l.OpenFiles),
+		rlimit(unix.RLIMIT_FSIZE, fsize),
+		rlimit(unix.RLIMIT_NPROC, l.Pids+initTasks),
+		rlimit(unix.RLIMIT_STACK, l.Stack),
+		rlimit(unix.RLIMIT_RTPRIO, 0),
+	}
+	return nil
+}
+
+// rlimit never asks for more than the caller's own hard limit, which only
+// CAP_SYS_RESOURCE could raise.
+func rlimit(resource int, value int64) wire.Rlimit {
+	v := uint64(value)
+	var own unix.Rlimit
+	if err := unix.Getrlimit(resource, &own); err == nil {
+		v = min(v, own.Max)
+	}
+	return wire.Rlimit{Resource: int32(resource), Soft: v, Hard: v}
+}

@@ -1,0 +1,104 @@
+// Package plan turns a Spec into everything that a run will do, before any of
+// it is done: the root's operations, the program's argv, the filter, the
+// limits. It looks at the host (is there a python, what is behind this path)
+// and changes nothing. `sandglass plan` prints it.
+package plan
+
+import (
+	"os"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/cgroup"
+	"sandglass/pkg/policy"
+	"sandglass/pkg/rootfs"
+	"sandglass/pkg/runtimes"
+	"sandglass/pkg/seccomp"
+	"sandglass/pkg/wire"
+)
+
+// Plan is one run, decided but not begun.
+type Plan struct {
+	Spec    policy.Spec
+	Input   rootfs.Input // what the root is made of
+	Program Program
+	Filter  seccomp.Filter
+	Rlimits []wire.Rlimit
+	Cgroup  cgroup.Limits
+}
+
+// Program is what init executes.
+type Program struct {
+	Paths []string // candidates for execve, in order
+	Argv  []string
+	Env   []string
+	Dir   string
+}
+
+// Hostname inside, always the same.
+const Hostname = "sandglass"
+
+// Build decides everything. The errors are *refusal.Error.
+func Build(s policy.Spec) (*Plan, error) {
+	if err := s.Validate(); err != nil {
+		return nil, err
+	}
+	b := &builder{plan: &Plan{Spec: s}, finder: finder()}
+	for _, step := range []func() error{b.filter, b.limits, b.mounts, b.runtimes, b.program, b.environment} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	b.input()
+	return b.plan, nil
+}
+
+// Items lists the root's operations. The cgroup's directories are known only
+// once the group exists, so they come as an argument.
+func (p *Plan) Items(views []rootfs.View) ([]rootfs.Item, error) {
+	in := p.Input
+	in.Cgroup = views
+	return rootfs.Plan(in)
+}
+
+type builder struct {
+	plan   *Plan
+	finder runtimes.Finder
+
+	binds  []rootfs.Bind // interpreters
+	links  []rootfs.Link
+	dirs   []string // for PATH, before the standard ones
+	code   *rootfs.Code
+	venv   string
+	mapped []rootfs.Bind
+}
+
+func finder() runtimes.Finder {
+	home, _ := os.UserHomeDir()
+	cwd, _ := os.Getwd()
+	return runtimes.Finder{Path: os.Getenv("PATH"), Home: home, Getenv: os.Getenv, Cwd: cwd}
+}
+
+func (b *builder) filter() (err error) {
+	b.plan.Filter, err = seccomp.Load(b.plan.Spec.Seccomp)
+	return err
+}
+
+func (b *builder) host() bool { return b.plan.Spec.Image == "host" }
+
+func (b *builder) input() {
+	s := &b.plan.Spec
+	b.plan.Input = rootfs.Input{
+		Image: s.Image, UID: s.User.UID, GID: s.User.GID,
+		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code,
+		Disk: s.Limits.Disk, DiskInodes: s.Limits.DiskInodes,
+		Proc: s.Proc != "none", Workdir: s.Workdir,
+	}
+}
+
+// refused keeps a lookup's own error text and gives it one exit code.
+func refused(err error) error {
+	if _, ok := err.(*refusal.Error); ok {
+		return err
+	}
+	return refusal.Newf("%v", err)
+}

@@ -1,0 +1,144 @@
+package plan
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/rootfs"
+	"sandglass/pkg/runtimes"
+)
+
+// maxCopy bounds a file that is handed in as the program. Larger ones are mounted.
+const maxCopy = 256 << 20
+
+// program decides what init executes.
+func (b *builder) program() error {
+	p := &b.plan.Spec.Program
+	switch {
+	case len(p.Code) > 0:
+		return b.runCode(p.Lang, runtimes.CodeFile(p.Lang), &rootfs.Code{Content: p.Code, Size: int64(len(p.Code))})
+	case p.File != "":
+		return b.runFile(p.File)
+	}
+	return b.runCommand(p.Command)
+}
+
+// runCode runs a copied source file with its language's interpreter.
+func (b *builder) runCode(lang, name string, code *rootfs.Code) error {
+	exe, err := b.interpreter(lang)
+	if err != nil {
+		return err
+	}
+	if name == "" {
+		return refusal.Newf("language %s cannot run a single file", strconv.Quote(lang)).
+			Hint("sandglass run -v \"$PWD:/task:ro\" -- COMMAND /task/FILE")
+	}
+	code.Name = name
+	b.code = code
+	b.exec(runtimes.CodeArgs(lang, exe, rootfs.CodeDir+"/"+name, b.plan.Spec.Program.Args))
+	return nil
+}
+
+// runFile runs a host file: a script by its extension or #! line, or a binary.
+func (b *builder) runFile(path string) error {
+	head, size, err := look(path)
+	if err != nil {
+		return err
+	}
+	name := filepath.Base(path)
+	code := &rootfs.Code{CopyFrom: path, Size: size, Name: name}
+	lang := b.plan.Spec.Program.Lang
+	if lang == "" {
+		lang, _ = runtimes.ByExtension(path)
+	}
+	if lang != "" {
+		return b.runCode(lang, name, code)
+	}
+	code.Exec = true
+	b.code = code
+	inside := rootfs.CodeDir + "/" + name
+	if bytes.HasPrefix(head, []byte("\x7fELF")) {
+		b.exec(append([]string{inside}, b.plan.Spec.Program.Args...))
+		return nil
+	}
+	sb, ok := runtimes.FromShebang(head)
+	if !ok {
+		return refusal.Newf("cannot tell how to run %s: no known extension, no #! line, not an ELF binary", strconv.Quote(path)).
+			Hint("sandglass run --lang python %s", strconv.Quote(path)).Code(refusal.ExitNotExecutable)
+	}
+	exe, err := b.interpreter(sb.Interpreter)
+	if err != nil {
+		return err
+	}
+	argv := append([]string{exe}, sb.Args...)
+	b.exec(append(append(argv, inside), b.plan.Spec.Program.Args...))
+	return nil
+}
+
+// look reads the head of a regular file that is to be copied in.
+func look(path string) (head []byte, size int64, err error) {
+	// A FIFO or device given as the program must not block or act on open.
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, 0, refusal.Newf("file %s: %v", strconv.Quote(path), cause(err)).Hint("ls -l %s", strconv.Quote(path))
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, 0, refusal.Newf("file %s: %v", strconv.Quote(path), cause(err))
+	}
+	if !st.Mode().IsRegular() {
+		return nil, 0, refusal.Newf("file %s is not a regular file", strconv.Quote(path))
+	}
+	if st.Size() > maxCopy {
+		return nil, 0, refusal.Newf("file %s is larger than 256 MiB", strconv.Quote(path)).
+			Hint("sandglass run -v %s:/opt/program -- /opt/program", strconv.Quote(path))
+	}
+	head = make([]byte, 512)
+	n, err := io.ReadFull(f, head)
+	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, 0, refusal.Newf("file %s: %v", strconv.Quote(path), cause(err))
+	}
+	return head[:n], st.Size(), nil
+}
+
+// runCommand runs argv as it stands. A host path that the view does not have is
+// mounted, alone or with its interpreter's prefix: the caller named it.
+func (b *builder) runCommand(argv []string) error {
+	name := argv[0]
+	if b.host() && filepath.IsAbs(name) && !b.inside(name) {
+		found, err := b.finder.Find(filepath.Clean(name))
+		if err == nil {
+			if err := b.adopt(found); err != nil {
+				return err
+			}
+			argv = append([]string{found.Exe}, argv[1:]...)
+		}
+	}
+	b.exec(argv)
+	return nil
+}
+
+// inside says that an absolute path means a place of the sandbox: below the
+// view, the scratch, the code or one of the caller's mounts.
+func (b *builder) inside(path string) bool {
+	path = filepath.Clean(path)
+	places := []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store", "/tmp", "/dev", "/proc", "/sys", "/etc",
+		rootfs.Work, rootfs.Home, rootfs.Out, rootfs.CodeDir}
+	for _, m := range b.plan.Spec.Mounts {
+		places = append(places, m.Target)
+	}
+	for _, p := range places {
+		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *builder) exec(argv []string) { b.plan.Program.Argv = argv }

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"path/filepath"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/rootfs"
+	"sandglass/pkg/runtimes"
+)
+
+// always are the interpreters that are offered inside wherever the host keeps
+// them, since a shell or a timeout(1) may call them by name.
+var always = []string{"python", "python3", "node"}
+
+// runtimes makes the caller's own interpreters usable inside.
+func (b *builder) runtimes() error {
+	if !b.host() {
+		return nil
+	}
+	if dir := b.plan.Spec.Venv; dir != "" {
+		found, err := b.finder.Venv(dir)
+		if err != nil {
+			return refused(err)
+		}
+		if err := b.adopt(found); err != nil {
+			return err
+		}
+		b.venv = dir
+	}
+	names := always
+	if argv := b.plan.Spec.Program.Command; len(argv) > 0 {
+		names = append(names[:len(names):len(names)], runtimes.Mentioned(argv)...)
+	}
+	for _, name := range names {
+		if found, err := b.finder.Find(name); err == nil {
+			if err := b.adopt(found); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// interpreter is the path inside of what runs a language or a #! line.
+func (b *builder) interpreter(name string) (string, error) {
+	if !b.host() {
+		// An image's own PATH decides; python3 is the name that images have.
+		if lang, ok := runtimes.Lang(name); ok && lang == "python" {
+			return "python3", nil
+		}
+		return name, nil
+	}
+	if b.venv != "" {
+		if lang, ok := runtimes.Lang(name); ok && lang == "python" {
+			return filepath.Join(b.venv, "bin", "python"), nil
+		}
+	}
+	found, err := b.finder.Find(name)
+	if err != nil {
+		return "", refused(err)
+	}
+	return found.Exe, b.adopt(found)
+}
+
+// adopt adds what an interpreter needs inside.
+func (b *builder) adopt(in runtimes.Interpreter) error {
+	paths := in.Extra
+	if in.Prefix != "" {
+		paths = append([]string{in.Prefix}, paths...)
+	}
+	for _, p := range paths {
+		if b.bound(p) {
+			continue
+		}
+		src, err := rootfs.Look(p)
+		if err != nil {
+			return refusal.Newf("interpreter %s: %s: %v", in.Name, p, err)
+		}
+		b.binds = append(b.binds, rootfs.Bind{Source: src, Open: true})
+	}
+	for _, l := range in.Links {
+		b.name(l.Path, l.Target)
+	}
+	for _, d := range in.BinDirs {
+		if !contains(b.dirs, d) {
+			b.dirs = append(b.dirs, d)
+		}
+	}
+	if base := in.Name; filepath.Base(in.Exe) != base && !filepath.IsAbs(base) && base != "" {
+		b.name(rootfs.NamesDir+"/"+base, in.Exe)
+	}
+	return nil
+}
+
+func (b *builder) bound(path string) bool {
+	for _, x := range b.binds {
+		if x.Path == path {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *builder) name(path, text string) {
+	for _, l := range b.links {
+		if l.Target == path {
+			return
+		}
+	}
+	b.links = append(b.links, rootfs.Link{Target: path, Text: text})
+}
+
+func contains(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}

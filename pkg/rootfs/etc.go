@@ -1,0 +1,141 @@
+package rootfs
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	etcfiles "sandglass/rootfs"
+)
+
+// fromHost are the parts of the host's /etc that programs need and that hold
+// no secrets: the loader's cache, certificates, alternatives, and settings
+// that a distribution keeps in /etc for an interpreter in /usr.
+var fromHost = []string{
+	"alternatives", "ld.so.cache", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust/extracted",
+	"protocols", "services", "mime.types", "fonts", "terminfo",
+}
+
+// fromHostPrefix are directories whose names carry a version.
+var fromHostPrefix = []string{"java-", "python3", "perl", "ImageMagick-", "R", "php", "lua"}
+
+// etc writes the synthetic files, and binds what comes from the host.
+func (p *planner) etc() {
+	if p.in.Image != "host" {
+		if !p.etcIn {
+			p.dir("/etc", 0o755)
+			p.synthetic()
+		}
+		return
+	}
+	p.synthetic()
+	for _, name := range fromHost {
+		p.bindEtc(name)
+	}
+	for _, name := range versioned() {
+		p.bindEtc(name)
+	}
+	p.localtime()
+}
+
+func (p *planner) synthetic() {
+	p.file("/etc/passwd", Passwd(p.in.UID, p.in.GID))
+	p.file("/etc/group", Group(p.in.GID))
+	p.file("/etc/hostname", etcfiles.Hostname)
+	p.file("/etc/hosts", etcfiles.Hosts)
+	p.file("/etc/nsswitch.conf", etcfiles.Nsswitch)
+	p.file("/etc/resolv.conf", etcfiles.Resolv)
+	p.link("/etc/mtab", "/proc/self/mounts")
+}
+
+func (p *planner) bindEtc(name string) {
+	path := "/etc/" + name
+	src, err := Look(path)
+	if err != nil {
+		return
+	}
+	if text, err := os.Readlink(path); err == nil {
+		// A link into the view stays a link; one that leads elsewhere is left out.
+		if strings.HasPrefix(text, "/usr/") || strings.HasPrefix(text, "/etc/") {
+			p.link(path, text)
+		}
+		return
+	}
+	p.bind(Bind{Source: src, Target: path}, 0)
+}
+
+// versioned lists the entries of /etc with a versioned name.
+func versioned() []string {
+	f, err := os.Open("/etc")
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ := f.Readdirnames(4096)
+	var found []string
+	for _, name := range names {
+		for _, prefix := range fromHostPrefix {
+			if strings.HasPrefix(name, prefix) {
+				found = append(found, name)
+				break
+			}
+		}
+	}
+	return found
+}
+
+// localtime keeps the host's time zone: a link into /usr/share/zoneinfo, or a file.
+func (p *planner) localtime() {
+	const path = "/etc/localtime"
+	if text, err := os.Readlink(path); err == nil {
+		if strings.HasPrefix(text, "/usr/share/zoneinfo/") || strings.HasPrefix(text, "../usr/share/zoneinfo/") {
+			p.link(path, text)
+		}
+		return
+	}
+	p.bindEtc("localtime")
+}
+
+// UserName is the name of a user id inside.
+func UserName(uid uint32) string {
+	switch uid {
+	case 0:
+		return "root"
+	case 65534:
+		return "nobody"
+	}
+	return "sandbox"
+}
+
+// Passwd is the synthetic /etc/passwd.
+func Passwd(uid, gid uint32) string {
+	var b strings.Builder
+	line := func(name string, u, g uint32) {
+		fmt.Fprintf(&b, "%s:x:%d:%d:%s:%s:/bin/sh\n", name, u, g, name, Home)
+	}
+	if uid != 0 {
+		line("root", 0, 0)
+	}
+	line(UserName(uid), uid, gid)
+	if uid != 65534 {
+		line("nobody", 65534, 65534)
+	}
+	return b.String()
+}
+
+// Group is the synthetic /etc/group.
+func Group(gid uint32) string {
+	var b strings.Builder
+	if gid != 0 {
+		b.WriteString("root:x:0:\n")
+	}
+	name := UserName(gid)
+	if gid == 65534 {
+		name = "nogroup"
+	}
+	fmt.Fprintf(&b, "%s:x:%d:\n", name, gid)
+	if gid != 65534 {
+		b.WriteString("nogroup:x:65534:\n")
+	}
+	return b.String()
+}

@@ -1,0 +1,135 @@
+// Package rootfs plans what the sandbox's root is made of: the host view or a
+// directory, the synthetic /etc, devices, /proc, the scratch and the caller's
+// mounts. It is planning only: it looks at the host to see what is there and
+// returns an ordered list; pkg/mount carries it out inside.
+package rootfs
+
+import "sandglass/pkg/wire"
+
+// Item is one operation and how its source is opened.
+type Item struct {
+	wire.Op
+	// Open asks the supervisor to clone the mount at Op.Source itself when it
+	// is root: init, with its unprivileged id, may not reach it by path.
+	Open bool
+	// IDMap asks that files of the source's owner belong to the program's user
+	// inside. Only a root caller can have it.
+	IDMap bool
+	// Content and CopyFrom are the two sources of an OpCopy.
+	Content  []byte
+	CopyFrom string
+}
+
+// Source is a host path that was resolved and looked at.
+type Source struct {
+	Path     string // absolute, without links
+	Dir      bool
+	Dev, Ino uint64
+}
+
+// Bind is a host path to be mounted inside.
+type Bind struct {
+	Source
+	Target string
+	Write  bool
+	IDMap  bool
+	Open   bool
+}
+
+// View is a host directory of the sandbox's own cgroup, shown read-only.
+type View struct{ HostPath, Name string }
+
+// Code is one file that is copied to /code: its bytes, or a host path.
+type Code struct {
+	Name     string
+	Content  []byte
+	CopyFrom string
+	Size     int64
+	Exec     bool
+}
+
+// Input is everything the plan depends on.
+type Input struct {
+	Image      string // "host" or a directory
+	UID, GID   uint32
+	Interpret  []Bind // interpreters outside the host view, at their own paths
+	Names      []Link // extra names for interpreters, e.g. python for python3
+	Mounts     []Bind
+	Code       *Code
+	Disk       int64
+	DiskInodes int64
+	Proc       bool
+	Workdir    string
+	Cgroup     []View
+}
+
+// Link is a symbolic link to be made inside.
+type Link struct{ Target, Text string }
+
+// Places of the writable scratch. All lie on one tmpfs, so that one size
+// limits their sum.
+const (
+	Work = "/work"
+	Home = "/home/sandbox"
+	Out  = "/out"
+	// CodeDir holds the code to run, read-only.
+	CodeDir = "/code"
+	// NamesDir holds the extra names of interpreters; it is last in PATH.
+	NamesDir = "/opt/sandglass/bin"
+)
+
+// Plan lists the operations in order: what is read-only first, then one
+// recursive freeze, then what must stay writable or is a device.
+func Plan(in Input) ([]Item, error) {
+	p := &planner{in: in}
+	p.root()
+	if err := p.view(); err != nil {
+		return nil, err
+	}
+	p.skeleton()
+	p.etc()
+	p.interpreters()
+	p.code()
+	p.mountPoints()
+	p.add(wire.Op{Kind: wire.OpFreeze, Attr: wire.ReadOnly | wire.NoSuid | wire.NoDev})
+	p.devices()
+	p.proc()
+	p.scratch()
+	p.mounts()
+	p.cgroup()
+	p.add(wire.Op{Kind: wire.OpPivot})
+	return p.items, nil
+}
+
+type planner struct {
+	in    Input
+	items []Item
+	etcIn bool // /etc comes from the image
+}
+
+func (p *planner) add(op wire.Op) {
+	if op.FD == 0 {
+		op.FD = wire.NoFD
+	}
+	p.items = append(p.items, Item{Op: op})
+}
+
+func (p *planner) dir(path string, mode uint32) {
+	p.add(wire.Op{Kind: wire.OpDir, Target: path, Mode: mode})
+}
+
+func (p *planner) link(target, text string) {
+	p.add(wire.Op{Kind: wire.OpLink, Target: target, Source: text})
+}
+
+func (p *planner) file(path, content string) {
+	p.add(wire.Op{Kind: wire.OpFile, Target: path, Mode: 0o644, Data: []byte(content)})
+}
+
+func (p *planner) bind(b Bind, attr wire.Attr) {
+	op := wire.Op{
+		Kind: wire.OpBind, Source: b.Path, Target: b.Target, FD: wire.NoFD,
+		Attr: attr, Recursive: true, Dev: b.Dev, Ino: b.Ino,
+	}
+	p.items = append(p.items, Item{Op: op, Open: b.Open, IDMap: b.IDMap})
+}

@@ -1,0 +1,163 @@
+package rootfs
+
+import (
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"sandglass/pkg/wire"
+)
+
+func (p *planner) interpreters() {
+	for _, b := range p.in.Interpret {
+		b.Target = b.Path
+		p.bind(b, 0)
+	}
+}
+
+// code copies the program's text. A copy, not a mount: it works from every
+// file system, whoever may read the file on the host, and the file can change
+// there without the run seeing half of it.
+func (p *planner) code() {
+	c := p.in.Code
+	if c == nil {
+		return
+	}
+	mode := uint32(0o444)
+	if c.Exec {
+		mode = 0o555
+	}
+	op := wire.Op{Kind: wire.OpCopy, Target: filepath.Join(CodeDir, c.Name), Mode: mode, Size: uint64(c.Size), FD: wire.NoFD}
+	p.items = append(p.items, Item{Op: op, Content: c.Content, CopyFrom: c.CopyFrom})
+}
+
+// mountPoints makes the targets of the caller's mounts while the root can still
+// be written. One that lies below another mount must exist there: it is never
+// made in the caller's own directory.
+func (p *planner) mountPoints() {
+	sort.SliceStable(p.in.Mounts, func(i, j int) bool { return p.in.Mounts[i].Target < p.in.Mounts[j].Target })
+	for i, m := range p.in.Mounts {
+		if p.below(m.Target, p.in.Mounts[:i]) {
+			continue
+		}
+		if m.Dir {
+			p.dir(m.Target, 0o755)
+		} else {
+			p.add(wire.Op{Kind: wire.OpFile, Target: m.Target, Mode: 0o644})
+		}
+	}
+	for _, name := range deviceNames {
+		p.add(wire.Op{Kind: wire.OpFile, Target: "/dev/" + name, Mode: 0o644})
+	}
+	for _, l := range [...]Link{
+		{"/dev/fd", "/proc/self/fd"}, {"/dev/stdin", "/proc/self/fd/0"}, {"/dev/stdout", "/proc/self/fd/1"},
+		{"/dev/stderr", "/proc/self/fd/2"}, {"/dev/ptmx", "pts/ptmx"},
+	} {
+		p.link(l.Target, l.Text)
+	}
+}
+
+func (p *planner) below(target string, mounts []Bind) bool {
+	for _, scratch := range []string{"/tmp", Work, Out, Home, "/dev/shm"} {
+		if strings.HasPrefix(target, scratch+"/") {
+			return true
+		}
+	}
+	for _, m := range mounts {
+		if target == m.Target || strings.HasPrefix(target, m.Target+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// deviceNames are the device nodes inside: none of them leads to hardware.
+var deviceNames = []string{"null", "zero", "full", "random", "urandom"}
+
+func (p *planner) devices() {
+	for _, name := range deviceNames {
+		p.add(wire.Op{Kind: wire.OpBind, Source: "/dev/" + name, Target: "/dev/" + name})
+	}
+	p.add(wire.Op{Kind: wire.OpDevpts, Target: "/dev/pts", Attr: wire.NoSuid | wire.NoExec, Data: []byte("newinstance,ptmxmode=0666,mode=0620")})
+}
+
+// Masked are the files of /proc that tell about the host or its devices. A
+// program without capabilities cannot write most of them; they are hidden as a
+// second line, and because some can be read.
+var Masked = []string{
+	"acpi", "asound", "bus", "cmdline", "config.gz", "diskstats", "driver", "fs", "interrupts", "iomem", "ioports",
+	"irq", "kallsyms", "kcore", "key-users", "keys", "kmsg", "latency_stats", "modules", "partitions", "scsi",
+	"sched_debug", "sysrq-trigger", "timer_list",
+}
+
+func (p *planner) proc() {
+	if !p.in.Proc {
+		return
+	}
+	p.add(wire.Op{Kind: wire.OpProc, Target: "/proc", Attr: wire.NoSuid | wire.NoDev | wire.NoExec, Data: []byte("hidepid=ptraceable")})
+	p.add(wire.Op{Kind: wire.OpInner, Source: "/proc/sys", Target: "/proc/sys", Attr: wire.ReadOnly})
+	for _, name := range Masked {
+		p.add(wire.Op{Kind: wire.OpMask, Target: "/proc/" + name})
+	}
+}
+
+// scratch is one tmpfs, shown at each writable place: so one size limits their
+// sum, and its pages count as the program's memory. It is mounted on /tmp, its
+// parts are bound to their places, and last its "tmp" covers it.
+func (p *planner) scratch() {
+	attr := wire.NoSuid | wire.NoDev
+	p.add(wire.Op{Kind: wire.OpTmpfs, Target: "/tmp", Attr: attr, Mode: 0o700, Size: uint64(p.in.Disk), Inodes: uint64(p.in.DiskInodes)})
+	for _, part := range [...]struct {
+		name, target string
+		mode         uint32
+	}{
+		{"work", Work, 0o755}, {"home", p.home(), 0o755}, {"out", Out, 0o755}, {"shm", "/dev/shm", 0o1777}, {"tmp", "/tmp", 0o1777},
+	} {
+		if part.target == "" {
+			continue
+		}
+		p.dir("/tmp/"+part.name, part.mode)
+		p.add(wire.Op{Kind: wire.OpInner, Source: "/tmp/" + part.name, Target: part.target})
+	}
+	if p.below(p.in.Workdir, nil) {
+		p.dir(p.in.Workdir, 0o755)
+	}
+	for _, m := range p.in.Mounts {
+		if m.Dir && p.below(m.Target, nil) {
+			p.dir(m.Target, 0o755)
+		}
+	}
+	for _, m := range p.in.Mounts {
+		if !m.Dir && p.below(m.Target, nil) {
+			p.add(wire.Op{Kind: wire.OpFile, Target: m.Target, Mode: 0o644})
+		}
+	}
+}
+
+// home is where HOME is mounted: an image without /home keeps it in /work.
+func (p *planner) home() string {
+	if p.in.Image == "host" {
+		return Home
+	}
+	return ""
+}
+
+func (p *planner) mounts() {
+	for _, m := range p.in.Mounts {
+		attr := wire.NoSuid | wire.NoDev
+		if !m.Write {
+			attr |= wire.ReadOnly
+		}
+		p.bind(m, attr)
+	}
+}
+
+// cgroup shows the program its own group, so that runtimes size themselves.
+func (p *planner) cgroup() {
+	for _, v := range p.in.Cgroup {
+		p.add(wire.Op{
+			Kind: wire.OpBind, Source: v.HostPath, Target: filepath.Join("/sys/fs/cgroup", v.Name),
+			Attr: wire.ReadOnly | wire.NoSuid | wire.NoDev | wire.NoExec,
+		})
+	}
+}

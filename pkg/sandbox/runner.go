@@ -1,0 +1,206 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/artifacts"
+	"sandglass/pkg/cgroup"
+	"sandglass/pkg/hostid"
+	"sandglass/pkg/launch"
+	"sandglass/pkg/plan"
+	"sandglass/pkg/result"
+	"sandglass/pkg/rootfs"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// runner takes what one run needs from the host, runs it, and gives it back.
+type runner struct {
+	spec   *Spec
+	plan   *plan.Plan
+	self   string
+	result *Result
+
+	id    *hostid.ID
+	group *cgroup.Group
+	box   *launch.Box
+}
+
+// serial tells the runs of one process apart.
+var serial atomic.Int64
+
+func (r *runner) do(ctx context.Context) error {
+	defer r.release()
+	for _, step := range []func() error{r.sweep, r.identity, r.cgroup, r.build} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	end := launch.Run(ctx, r.box)
+	r.fill(end)
+	err := r.collect(ctx, end)
+	if end.Outcome == result.Refused {
+		ref := refusal.Newf("%s", end.Error).Code(end.ExitCode)
+		ref.Hints = end.Hints
+		return ref
+	}
+	if end.Outcome == result.Failed {
+		ref := refusal.Newf("%s", end.Error)
+		ref.Hints = end.Hints
+		return &failure{ref}
+	}
+	return err
+}
+
+// failure is a failure of ours, not a refusal: the hints are in the result.
+type failure struct{ cause *refusal.Error }
+
+func (f *failure) Error() string { return f.cause.What }
+
+// sweep removes what a supervisor that was killed has left behind.
+func (r *runner) sweep() error {
+	if hostid.Available() {
+		hostid.Sweep()
+	}
+	cgroup.Sweep(r.cgroupOptions("sweep")) // a failure here is met again, and named, by Create
+	return nil
+}
+
+func (r *runner) identity() error {
+	u := r.spec.User
+	id := launch.Identity{HostUID: os.Geteuid(), HostGID: os.Getegid(), InsideUID: int(u.UID), InsideGID: int(u.GID)}
+	if hostid.Available() {
+		held, err := hostid.Take(os.Getpid() + int(serial.Load()))
+		if err != nil {
+			return refusal.Newf("no host id for the sandbox: %v", err).Hint("ls -ld %s   # must be root's, mode 0700", hostid.Dir)
+		}
+		r.id = held
+		id.HostUID, id.HostGID, id.Mapped = held.N, held.N, true
+	}
+	r.box = &launch.Box{Identity: id}
+	return nil
+}
+
+func (r *runner) cgroupOptions(id string) cgroup.Options {
+	allow := map[string]bool{}
+	for _, name := range r.spec.AllowDegraded {
+		allow[name] = true
+	}
+	o := cgroup.Options{ID: id, Parent: r.spec.CgroupParent, Allow: allow, HostUID: os.Geteuid()}
+	if r.box != nil {
+		o.HostUID = r.box.Identity.HostUID
+	}
+	return o
+}
+
+func (r *runner) cgroup() error {
+	id := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(serial.Add(1), 10) + "-" + strconv.FormatInt(time.Now().UnixNano()&0xffffff, 36)
+	g, err := cgroup.Create(r.cgroupOptions(id), r.plan.Cgroup)
+	if err != nil {
+		return err
+	}
+	r.group = g
+	return nil
+}
+
+// build fills the box from the plan.
+func (r *runner) build() error {
+	b, s := r.box, r.spec
+	b.Self, b.Group = r.self, r.group
+	b.Timeout, b.CPUTime = s.Limits.Timeout, s.Limits.CPUTime
+	if r.group.EnforcedBy(cgroup.Memory) == result.ByNone {
+		b.MemoryMax = s.Limits.Memory
+	}
+	if s.Spec.Stdin {
+		b.Stdin = s.Stdin
+	}
+	b.Stdout, b.Stderr = s.Stdout, s.Stderr
+	b.OutputLimit, b.OutputKill = s.Limits.Output, s.OutputLimit == "kill"
+	p := r.plan
+	b.Config = wire.Config{
+		Hostname: plan.Hostname, Loopback: true,
+		Box: wire.NoFD, CgroupNS: true,
+		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF,
+		Paths: p.Program.Paths, Argv: p.Program.Argv, Env: p.Program.Env, Dir: p.Program.Dir,
+	}
+	if s.Out != "" {
+		b.Config.OutDir = rootfs.Out
+	}
+	if err := r.cgroupFDs(); err != nil {
+		return err
+	}
+	items, err := p.Items(r.views())
+	if err != nil {
+		return err
+	}
+	return b.Realize(items)
+}
+
+// cgroupFDs passes init what the program needs to get into its cgroup.
+func (r *runner) cgroupFDs() error {
+	dup := func(fd int, name string) (int32, error) {
+		n, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 3)
+		if err != nil {
+			return 0, err
+		}
+		return r.box.AddFD(n, name), nil
+	}
+	var err error
+	if fd := r.group.BoxFD(); fd >= 0 {
+		if r.box.Config.Box, err = dup(fd, "box cgroup"); err != nil {
+			return err
+		}
+	}
+	for _, fd := range r.group.TaskFDs() {
+		n, err := dup(fd, "cgroup tasks")
+		if err != nil {
+			return err
+		}
+		r.box.Config.Tasks = append(r.box.Config.Tasks, n)
+	}
+	return nil
+}
+
+func (r *runner) views() []rootfs.View {
+	var views []rootfs.View
+	for _, v := range r.group.ViewPaths() {
+		views = append(views, rootfs.View{HostPath: v.HostPath, Name: v.Name})
+	}
+	return views
+}
+
+// collect takes the artefacts, now that nothing of the sandbox runs.
+func (r *runner) collect(ctx context.Context, end *launch.Ending) error {
+	if end.OutDir == nil {
+		return nil
+	}
+	defer end.OutDir.Close()
+	list, err := artifacts.Collect(ctx, int(end.OutDir.Fd()), r.spec.Out, artifacts.Defaults(), r.spec.Force)
+	r.result.Artifacts = list
+	var exists *artifacts.ExistsError
+	if errors.As(err, &exists) {
+		return refusal.Newf("--out %s: %v", r.spec.Out, exists).Hint("--force   # to overwrite them")
+	}
+	return err
+}
+
+func (r *runner) release() {
+	if r.box != nil {
+		r.box.Close()
+	}
+	if r.group != nil {
+		if err := r.group.Close(); err != nil && r.result.Error == "" {
+			r.result.Error = "left behind: " + err.Error()
+		}
+	}
+	if r.id != nil {
+		r.id.Release()
+	}
+}

@@ -1,0 +1,144 @@
+// Package sandbox runs one program in one fresh sandbox. It is what the
+// sandglass command itself calls.
+//
+// A sandbox's PID 1 is the running executable, started again. So a program
+// that uses this package calls Init first thing in main, or names the
+// sandglass binary in Spec.InitPath.
+//
+//	func main() {
+//		sandbox.Init()
+//		spec := sandbox.Default()
+//		spec.Program.Command = []string{"python3", "-c", code}
+//		res, err := sandbox.Run(ctx, spec)
+//		…
+//	}
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"io"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/artifacts"
+	"sandglass/pkg/boxinit"
+	"sandglass/pkg/plan"
+	"sandglass/pkg/policy"
+	"sandglass/pkg/result"
+)
+
+// Spec is one run: the policy, and where its streams go.
+type Spec struct {
+	policy.Spec
+
+	// Stdin is passed on when policy.Spec.Stdin is set; otherwise the program's
+	// stdin is at end of file.
+	Stdin io.Reader
+	// Stdout and Stderr get the program's output, each at most Limits.Output
+	// bytes. One that is nil is captured into the result instead.
+	Stdout, Stderr io.Writer
+	// InitPath is the binary that becomes PID 1 inside; "" is this executable.
+	InitPath string
+}
+
+// Result is what a run came to.
+type Result = result.Result
+
+// Error is a refusal: nothing was run. What says why, Hints what to do.
+type Error = refusal.Error
+
+// Default is a Spec with the default policy and nothing to run yet.
+func Default() Spec { return Spec{Spec: policy.Default()} }
+
+// initCalled says that main gave us the chance to be a sandbox's PID 1.
+var initCalled bool
+
+// Init must be the first call of main in a program that runs sandboxes. In a
+// sandbox's PID 1 it never returns.
+func Init() {
+	if boxinit.Wanted() {
+		boxinit.Main()
+	}
+	initCalled = true
+}
+
+// Run runs the program and returns when nothing of it is left. Whatever the
+// program did is in the Result; the error is non-nil only when sandglass
+// refused (*Error) or failed. When ctx ends, the sandbox is killed and the
+// outcome is result.Canceled. Run may be called from many goroutines at once.
+func Run(ctx context.Context, s Spec) (Result, error) {
+	r := newResult(&s)
+	err := run(ctx, &s, &r)
+	if err == nil {
+		return r, nil
+	}
+	if ref, ok := err.(*refusal.Error); ok {
+		r.Outcome, r.ExitCode, r.Error, r.Hints = result.Refused, ref.Exit, ref.What, ref.Hints
+	} else if r.Outcome != result.Failed {
+		r.Outcome, r.ExitCode, r.Error = result.Failed, refusal.ExitRefused, err.Error()
+	}
+	return r, err
+}
+
+// Plan is what Run would do, for printing.
+func Plan(s Spec) (*plan.Plan, error) { return plan.Build(s.Spec) }
+
+func run(ctx context.Context, s *Spec, r *Result) error {
+	self, err := initPath(s)
+	if err != nil {
+		return err
+	}
+	p, err := plan.Build(s.Spec)
+	if err != nil {
+		return err
+	}
+	if s.Out != "" {
+		if err := artifacts.Check(s.Out, s.Force); err != nil {
+			return err
+		}
+	}
+	c := &capture{}
+	c.open(s)
+	run := &runner{spec: s, plan: p, self: self, result: r}
+	err = run.do(ctx)
+	c.fill(r)
+	return err
+}
+
+func initPath(s *Spec) (string, error) {
+	if s.InitPath != "" {
+		return s.InitPath, nil
+	}
+	if !initCalled {
+		return "", refusal.Newf("sandbox.Init was not called at the start of main, and no InitPath is set").
+			Hint("func main() { sandbox.Init(); … }")
+	}
+	return "/proc/self/exe", nil
+}
+
+// capture collects the streams that the caller gave no writer for.
+type capture struct{ stdout, stderr *bytes.Buffer }
+
+func (c *capture) open(s *Spec) {
+	if s.Stdout == nil {
+		c.stdout = &bytes.Buffer{}
+		s.Stdout = c.stdout
+	}
+	if s.Stderr == nil {
+		c.stderr = &bytes.Buffer{}
+		s.Stderr = c.stderr
+	}
+}
+
+func (c *capture) fill(r *Result) {
+	if c.stdout != nil {
+		r.Stdout.SetCaptured(c.stdout.Bytes())
+	}
+	if c.stderr != nil {
+		r.Stderr.SetCaptured(c.stderr.Bytes())
+	}
+}
+
+func newResult(s *Spec) Result {
+	return Result{Schema: result.Schema, PolicySHA256: s.Digest(), Limits: map[string]result.Limit{}}
+}
