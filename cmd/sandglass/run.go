@@ -116,6 +116,8 @@ func untilSignal() (context.Context, *atomic.Int32, func()) {
 		if s, ok := <-ch; ok {
 			got.Store(int32(s.(syscall.Signal)))
 			cancel()
+			// A second one ends sandglass at once, and the sandbox with it.
+			signal.Stop(ch)
 		}
 	}()
 	return ctx, &got, func() { signal.Stop(ch); cancel() }

@@ -82,6 +82,28 @@ func (c *Calls) DefaultSignals(name string) {
 	}
 }
 
+// perThread is the signal by which Go's runtime makes a system call on every
+// thread (sigPerThreadSyscall, SIGRTMIN+1 of the kernel's own numbers).
+const perThread = 33
+
+// DefaultSignals gives every signal of this process its default disposition,
+// but for SIGCHLD, whose default already is right for a parent that waits, and
+// the one that ClearAllCaps needs: a stray one of those does nothing.
+func DefaultSignals() error {
+	var act sigaction
+	for sig := 1; sig <= 64; sig++ {
+		switch unix.Signal(sig) {
+		case unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, perThread:
+			continue
+		}
+		_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+		if e != 0 {
+			return e
+		}
+	}
+	return nil
+}
+
 // SignalMask appends setting the blocked set.
 func (c *Calls) SignalMask(name string, mask uint64) {
 	m := &mask

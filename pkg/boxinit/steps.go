@@ -41,6 +41,7 @@ func Steps() []Step {
 	return []Step{
 		{"seal descriptors", sealDescriptors},
 		{"hide init", hideInit},
+		{"default signals of init", defaultSignals},
 		{"die with the supervisor", dieWithSupervisor},
 		{"hostname", setHostname},
 		{"loopback", loopback},
@@ -63,6 +64,12 @@ func sealDescriptors(*box) error {
 // hidepid=ptraceable it is not in /proc at all. So /proc/1/exe, the host's own
 // binary, cannot be opened for writing (CVE-2019-5736).
 func hideInit(*box) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+
+// defaultSignals takes Go's handlers away. The kernel drops every signal that
+// comes from inside a PID namespace for its init, unless init has a handler for
+// it (pid_namespaces(7)); Go's runtime has one for each, so that without this
+// the program, which has init's user id, could end the run with kill(1, SIGTERM).
+func defaultSignals(*box) error { return sys.DefaultSignals() }
 
 // dieWithSupervisor asks for SIGKILL when the thread that cloned init ends. It
 // stands after the change of credentials, which clears it (prctl(2)). The
@@ -116,6 +123,11 @@ func enterWorkdir(b *box) error {
 // dropOwnCaps leaves init no more than the program has.
 func dropOwnCaps(*box) error { return sys.ClearAllCaps() }
 
-// filterSelf puts init under the program's own filter: whatever might take
-// init over from inside gains nothing by it.
-func filterSelf(b *box) error { return sys.SeccompAllThreads(b.cfg.Seccomp) }
+// filterSelf puts init under a filter too: whatever might take init over from
+// inside gains nothing by it.
+func filterSelf(b *box) error {
+	if len(b.cfg.InitSeccomp) > 0 {
+		return sys.SeccompAllThreads(b.cfg.InitSeccomp)
+	}
+	return sys.SeccompAllThreads(b.cfg.Seccomp)
+}

@@ -16,6 +16,7 @@ import (
 	"sandglass/pkg/plan"
 	"sandglass/pkg/result"
 	"sandglass/pkg/rootfs"
+	"sandglass/pkg/seccomp"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -129,6 +130,13 @@ func (r *runner) build() error {
 		Box: wire.NoFD, CgroupNS: true,
 		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF,
 		Paths: p.Program.Paths, Argv: p.Program.Argv, Env: p.Program.Env, Dir: p.Program.Dir,
+	}
+	if p.Filter.Name != seccomp.Default {
+		own, err := seccomp.Load(seccomp.Default)
+		if err != nil {
+			return err
+		}
+		b.Config.InitSeccomp = own.BPF
 	}
 	if s.Out != "" {
 		b.Config.OutDir = rootfs.Out

@@ -25,8 +25,12 @@ type Filter struct {
 	SHA256 string // of BPF, lower-case hex
 }
 
+// Default is the built-in filter that a run has when nothing else is said, and
+// that init always has.
+const Default = "default"
+
 // Names are the built-in filters that Load knows.
-func Names() []string { return []string{"default"} }
+func Names() []string { return []string{Default} }
 
 // Load gives the built-in filter of that name, or reads a compiled filter when
 // nameOrPath contains a '/'. Every error is a *refusal.Error. A file is held to
@@ -36,7 +40,7 @@ func Load(nameOrPath string) (Filter, error) {
 		return loadFile(nameOrPath)
 	}
 	switch nameOrPath {
-	case "default":
+	case Default:
 		return newFilter(nameOrPath, []byte(profiles.Default())), nil
 	case "unconfined":
 		return Filter{}, refusal.Newf("seccomp profile unconfined: every run is filtered, since the kernel's whole system call surface is what an escape needs").

@@ -150,6 +150,7 @@ func (c *Config) Encode() []byte {
 		e.uint(r.Hard)
 	}
 	e.bytes(c.Seccomp)
+	e.bytes(c.InitSeccomp)
 	e.fd(c.Stdin)
 	e.fd(c.Stdout)
 	e.fd(c.Stderr)
@@ -192,7 +193,7 @@ func DecodeConfig(b []byte) (*Config, error) {
 	for n := d.count(); n > 0 && !d.bad; n-- {
 		c.Rlimits = append(c.Rlimits, Rlimit{Resource: d.fd(), Soft: d.uint(), Hard: d.uint()})
 	}
-	c.Seccomp = d.bytes()
+	c.Seccomp, c.InitSeccomp = d.bytes(), d.bytes()
 	c.Stdin, c.Stdout, c.Stderr = d.fd(), d.fd(), d.fd()
 	c.Paths, c.Argv, c.Env = d.strings(), d.strings(), d.strings()
 	c.Dir, c.OutDir = d.string(), d.string()

@@ -33,6 +33,9 @@ type Config struct {
 
 	Rlimits []Rlimit
 	Seccomp []byte // classic BPF, struct sock_filter in native byte order
+	// InitSeccomp is init's own filter, empty when it is the program's: one that
+	// the caller wrote for a program may lack what init needs to report its end.
+	InitSeccomp []byte
 
 	Stdin, Stdout, Stderr int32
 
