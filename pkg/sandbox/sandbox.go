@@ -80,9 +80,6 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	return r, err
 }
 
-// Plan is what Run would do, for printing.
-func Plan(s Spec) (*plan.Plan, error) { return plan.Build(s.Spec) }
-
 func run(ctx context.Context, s *Spec, r *Result) error {
 	self, err := initPath(s)
 	if err != nil {

@@ -1,0 +1,28 @@
+package sandbox
+
+import (
+	"sandglass/pkg/cgroup"
+	"sandglass/pkg/hostid"
+	"sandglass/pkg/plan"
+)
+
+// Explain says what Run would do with this Spec on this host, and does nothing.
+func Explain(s Spec) (*plan.Explanation, error) {
+	p, err := plan.Build(s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	r := &runner{spec: &s}
+	host, err := cgroup.Describe(r.cgroupOptions(""))
+	if err != nil {
+		return nil, err
+	}
+	tree := plan.Cgroup{Tree: host.Tree, Limits: map[string]string{}}
+	for _, o := range host.Limits {
+		tree.Limits[o.Limit] = o.Parent
+		if o.Problem != "" {
+			tree.Limits[o.Limit] = "not to be had: " + o.Problem
+		}
+	}
+	return p.Explain(hostid.Available(), tree)
+}
