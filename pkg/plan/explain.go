@@ -7,7 +7,6 @@ import (
 
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/launch"
-	"sandglass/pkg/mount"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/rootfs"
 	"sandglass/pkg/wire"
