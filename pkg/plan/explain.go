@@ -81,6 +81,7 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		e.Steps = append(e.Steps, s.Name)
 	}
 	for i := range items {
+		items[i].IDMap = items[i].IDMap && mapped
 		e.Mounts = append(e.Mounts, explainItem(&items[i]))
 	}
 	cfg := &wire.Config{CgroupNS: true, Tasks: []int32{0}, Rlimits: p.Rlimits, Seccomp: p.Filter.BPF}

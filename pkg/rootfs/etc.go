@@ -3,6 +3,7 @@ package rootfs
 import (
 	"fmt"
 	"os"
+	"sort"
 	"strings"
 
 	etcfiles "sandglass/rootfs"
@@ -81,6 +82,7 @@ func versioned() []string {
 			}
 		}
 	}
+	sort.Strings(found)
 	return found
 }
 
