@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// sample is one run: from before the clone of the command to after the wait for it.
+type sample struct{ wall, cpu time.Duration }
+
+func quantile(d []time.Duration, q float64) time.Duration {
+	s := slices.Clone(d)
+	slices.Sort(s)
+	return s[int(q*float64(len(s)-1)+0.5)]
+}
+
+func (c *contender) walls() []time.Duration {
+	d := make([]time.Duration, len(c.samples))
+	for i, s := range c.samples {
+		d[i] = s.wall
+	}
+	return d
+}
+
+func (c *contender) cpus() []time.Duration {
+	d := make([]time.Duration, len(c.samples))
+	for i, s := range c.samples {
+		d[i] = s.cpu
+	}
+	return d
+}
+
+// ratio is the median over the rounds of a's time by b's in the same round.
+func ratio(a, b *contender) float64 {
+	r := make([]float64, len(a.samples))
+	for i := range r {
+		r[i] = float64(a.samples[i].wall) / float64(b.samples[i].wall)
+	}
+	slices.Sort(r)
+	return r[len(r)/2]
+}
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d.Microseconds())/1000) }
+
+// report writes the table, and below it each contender's time by each other's.
+func report(list []*contender) {
+	fmt.Printf("\n| %-24s | median ms | p95 ms | min ms | CPU ms |\n|%s|---:|---:|---:|---:|\n", fmt.Sprintf("n=%d", len(list[0].samples)), strings.Repeat("-", 26))
+	for _, c := range list {
+		w := c.walls()
+		fmt.Printf("| %-24s | %9s | %6s | %6s | %6s |\n", c.name,
+			ms(quantile(w, 0.5)), ms(quantile(w, 0.95)), ms(quantile(w, 0)), ms(quantile(c.cpus(), 0.5)))
+	}
+	fmt.Printf("\nmedian of the ratios of one round, row by column:\n\n| %-24s |", "")
+	for _, c := range list {
+		fmt.Printf(" %s |", c.name)
+	}
+	fmt.Printf("\n|%s|%s\n", strings.Repeat("-", 26), strings.Repeat("---:|", len(list)))
+	for _, a := range list {
+		fmt.Printf("| %-24s |", a.name)
+		for _, b := range list {
+			fmt.Printf(" %*.2f |", len(b.name), ratio(a, b))
+		}
+		fmt.Println()
+	}
+}
+
+// machine is one line on what the figures were taken on.
+func machine() string {
+	var u unix.Utsname
+	unix.Uname(&u)
+	model := "unknown processor"
+	info, _ := os.ReadFile("/proc/cpuinfo")
+	for line := range bytes.Lines(info) {
+		if k, v, ok := bytes.Cut(line, []byte(":")); ok && string(bytes.TrimSpace(k)) == "model name" {
+			model = string(bytes.TrimSpace(v))
+			break
+		}
+	}
+	groups := "cgroup v2"
+	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
+		groups = "cgroup v1 or hybrid"
+	}
+	return fmt.Sprintf("%s, %d CPUs, Linux %s %s, %s, uid %d, %s, %s", model, runtime.NumCPU(),
+		unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Machine[:]), groups,
+		os.Geteuid(), runtime.Version(), time.Now().UTC().Format(time.DateOnly))
+}
