@@ -1,0 +1,53 @@
+package testkit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+var compiled sync.Mutex
+
+// C compiles a C program, statically, once per process and text, and returns
+// its path on the host. The test is skipped where there is no gcc.
+func C(t testing.TB, source string) string {
+	t.Helper()
+	Requires(t, "gcc")
+	d, err := dir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256([]byte(source))
+	out := filepath.Join(d, "c-"+hex.EncodeToString(sum[:8]))
+	compiled.Lock()
+	defer compiled.Unlock()
+	if _, err := os.Stat(out); err == nil {
+		return out
+	}
+	if err := os.WriteFile(out+".c", []byte(source), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	text, err := exec.Command("gcc", "-O1", "-static", "-pthread", "-o", out, out+".c").CombinedOutput()
+	if err != nil {
+		t.Fatalf("gcc: %v\n%s", err, text)
+	}
+	if err := os.Chmod(out, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Inside is where RunC puts the program.
+const Inside = "/opt/test/prog"
+
+// RunC compiles a C program, mounts it read-only and runs it with args.
+func RunC(t testing.TB, o Opts, flags []string, source string, args ...string) Output {
+	t.Helper()
+	list := append([]string{"-v", C(t, source) + ":" + Inside}, flags...)
+	list = append(list, "--", Inside)
+	return Run(t, o, append(list, args...)...)
+}

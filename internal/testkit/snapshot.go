@@ -1,0 +1,146 @@
+package testkit
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Snapshot is what a run could leave on the host. On a host where others work
+// too it is only exact inside Quiet.
+type Snapshot struct {
+	Processes []string // PID and command line
+	Cgroups   []string // every directory that sandglass makes
+	Mounts    []string // lines of mountinfo
+	Files     []string // of the directories where things are left
+	IPC       []string // System V objects
+	Net       []string // network devices
+}
+
+// TakeSnapshot looks at the host. dirs are looked at besides the usual places.
+func TakeSnapshot(t testing.TB, dirs ...string) Snapshot {
+	t.Helper()
+	s := Snapshot{Processes: Processes(""), Cgroups: Cgroups()}
+	s.Mounts = fileLines(t, "/proc/self/mountinfo")
+	for _, name := range []string{"msg", "sem", "shm"} {
+		s.IPC = append(s.IPC, ipcObjects(t, name)...)
+	}
+	for _, line := range fileLines(t, "/proc/self/net/dev") {
+		if name, _, ok := strings.Cut(line, ":"); ok {
+			s.Net = append(s.Net, strings.TrimSpace(name))
+		}
+	}
+	for _, d := range append([]string{"/tmp", "/var/tmp", "/run", "/dev/shm", "/dev/mqueue"}, dirs...) {
+		s.Files = append(s.Files, files(d)...)
+	}
+	return s
+}
+
+// Left lists what is in now and was not in s.
+func (s Snapshot) Left(now Snapshot) []string {
+	var left []string
+	for _, c := range [...]struct {
+		kind        string
+		before, now []string
+	}{
+		{"process", s.Processes, now.Processes}, {"cgroup", s.Cgroups, now.Cgroups}, {"mount", s.Mounts, now.Mounts},
+		{"file", s.Files, now.Files}, {"ipc", s.IPC, now.IPC}, {"net", s.Net, now.Net},
+	} {
+		for _, x := range c.now {
+			if !slices.Contains(c.before, x) {
+				left = append(left, c.kind+": "+x)
+			}
+		}
+	}
+	return left
+}
+
+// Processes lists the processes with marker in their command line, this one
+// left out, as "PID command line". Zombies have an empty one.
+func Processes(marker string) []string {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	var list []string
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		cmdline, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
+		if err != nil {
+			continue
+		}
+		text := strings.TrimSpace(strings.ReplaceAll(string(cmdline), "\x00", " "))
+		if strings.Contains(text, marker) {
+			list = append(list, e.Name()+" "+text)
+		}
+	}
+	return list
+}
+
+// Cgroups lists the directories of sandglass's own below /sys/fs/cgroup.
+func Cgroups() []string {
+	var list []string
+	filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // a group that went away while we walked
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), "sandglass") {
+			list = append(list, path)
+		}
+		return nil
+	})
+	sort.Strings(list)
+	return list
+}
+
+// CgroupsOf lists those that a supervisor with this PID made.
+func CgroupsOf(pid int) []string {
+	var list []string
+	for _, path := range Cgroups() {
+		if strings.Contains(path, "-"+strconv.Itoa(pid)+"-") {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+func fileLines(t testing.TB, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+}
+
+// ipcObjects are the key and id of each object, without its figures.
+func ipcObjects(t testing.TB, name string) []string {
+	t.Helper()
+	var list []string
+	for i, line := range fileLines(t, "/proc/sysvipc/"+name) {
+		if f := strings.Fields(line); i > 0 && len(f) > 1 {
+			list = append(list, name+" "+f[0]+" "+f[1])
+		}
+	}
+	return list
+}
+
+// files lists a tree without following links; one that is not there is empty.
+func files(dir string) []string {
+	var list []string
+	filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if err == nil {
+			list = append(list, path)
+		}
+		return nil
+	})
+	return list
+}
