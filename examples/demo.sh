@@ -1,0 +1,70 @@
+#!/bin/bash
+# The main job on real input: four snippets as a model writes them, each in a
+# fresh sandbox, and what they print and leave compared with what is right.
+#
+#   examples/demo.sh [SANDGLASS]     the binary, default bin/sandglass
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+sandglass=$(realpath "${1:-bin/sandglass}")
+expected=examples/snippets/expected
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+out=$scratch/out
+mkdir "$out"
+failed=0
+
+# A host may not let this user limit memory, CPU and processes by control group.
+# Weaker means must then be allowed by name, and sandglass says so itself.
+degraded=()
+if ! "$sandglass" run -- true 2>"$scratch/why"; then
+  cat "$scratch/why" >&2
+  if ! grep -q -- 'hint: .*--allow-degraded' "$scratch/why"; then exit 1; fi
+  degraded=(--allow-degraded memory,cpu,pids)
+  echo "NOTE: this user has no control group here, so the runs pass ${degraded[*]}:"
+  echo "      memory is then watched, processes counted by rlimit, and the CPU rate is not limited."
+fi
+
+# show prints a command as it can be typed, then runs it.
+show() {
+  printf '\n$ sandglass run'
+  printf ' %q' "${@:2}"
+  [ "$1" = - ] && printf '\n' || printf ' < %s\n' "$1"
+}
+
+# job NAME STDIN ARGUMENT... runs one sandbox. What it prints must be
+# expected/NAME.txt, byte for byte, and its exit code 0.
+job() {
+  local name=$1 stdin=$2 code=0
+  shift 2
+  show "$stdin" "${degraded[@]}" "$@"
+  [ "$stdin" = - ] && stdin=/dev/null
+  "$sandglass" run "${degraded[@]}" --result "$scratch/$name.json" "$@" <"$stdin" >"$scratch/$name.txt" || code=$?
+  cat "$scratch/$name.txt"
+  verdict "$name: exit code $code" test "$code" = 0
+  verdict "$name: output is right" cmp "$scratch/$name.txt" "$expected/$name.txt"
+  verdict "$name: result says exited" grep -q '"outcome":"exited"' "$scratch/$name.json"
+}
+
+verdict() {
+  if "${@:2}"; then echo "ok    $1"; else echo "WRONG $1"; failed=1; fi
+}
+
+job report - -v "$PWD/examples/data:/data:ro" --out "$out" examples/snippets/report.py
+verdict "report: report.md arrived and is right" cmp "$out/report.md" "$expected/report.md"
+verdict "report: chart.svg arrived and is right" cmp "$out/chart.svg" "$expected/chart.svg"
+verdict "report: nothing else arrived" test "$(ls "$out" | wc -l)" = 2
+
+job longest examples/data/trips.csv -i examples/snippets/longest.js
+
+job wet_days - -v "$PWD/examples/data:/data:ro" examples/snippets/wet_days.sh
+
+job histogram examples/data/trips.csv -i -v "$PWD/examples/snippets:/task:ro" -- \
+  sh -c 'gcc -O2 -o /work/histogram /task/histogram.c && /work/histogram'
+
+echo
+if [ "$failed" != 0 ]; then
+  echo "demo: something is WRONG, see above"
+  exit 1
+fi
+echo "demo: 4 sandboxes, all results right"
