@@ -104,6 +104,14 @@ func (s *session) pipes() (ours []*os.File, err error) {
 			return nil, err
 		}
 		r, w := os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe")
+		if b.Identity.Mapped {
+			// A pipe is its maker's with mode 0600: without this the program could
+			// write to it but not open it anew as /dev/stdout.
+			if err := unix.Fchown(p[0], b.Identity.HostUID, b.Identity.HostGID); err != nil {
+				closePipes(append(ours, r, w))
+				return nil, err
+			}
+		}
 		if i > 0 {
 			*num = b.AddFile(w)
 			ours = append(ours, r)
