@@ -1,0 +1,107 @@
+package launch
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"sandglass/pkg/cgroup"
+	"sandglass/pkg/result"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+func exited(status uint32) *wire.Report { return &wire.Report{Type: wire.TypeExited, Status: status} }
+
+// TestVerdict is the table of who ended a run.
+func TestVerdict(t *testing.T) {
+	now := time.Now()
+	for _, c := range []struct {
+		name    string
+		s       session
+		oom     int64
+		outcome result.Outcome
+		code    int
+		signal  int
+		message string
+	}{
+		{name: "exit 0", s: session{started: now, exited: exited(0)}, outcome: result.Exited},
+		{name: "exit 137 is no signal", s: session{started: now, exited: exited(137 << 8)}, outcome: result.Exited, code: 137},
+		{name: "own signal", s: session{started: now, exited: exited(11)}, outcome: result.Signaled, signal: 11},
+		{name: "core flag is no part of the signal", s: session{started: now, exited: exited(6 | 0x80)}, outcome: result.Signaled, signal: 6},
+		{name: "timeout", s: session{started: now, cause: result.Timeout}, outcome: result.Timeout, signal: 9},
+		{name: "ended while the clock fired", s: session{started: now, cause: result.Timeout, exited: exited(0)}, outcome: result.Exited},
+		{name: "cpu time", s: session{started: now, cause: result.CPUTime}, outcome: result.CPUTime, signal: 9},
+		{name: "canceled", s: session{started: now, cause: result.Canceled}, outcome: result.Canceled, signal: 9},
+		{name: "output", s: session{started: now, cause: result.Output}, outcome: result.Output, signal: 9},
+		{name: "out of memory", s: session{started: now, exited: exited(9)}, oom: 1, outcome: result.Memory, signal: 9},
+		{name: "a swallowed out of memory", s: session{started: now, exited: exited(0)}, oom: 2, outcome: result.Memory, signal: 9},
+		{name: "the clock does not hide out of memory", s: session{started: now, cause: result.Timeout}, oom: 1, outcome: result.Memory, signal: 9},
+		{name: "init killed", s: session{started: now}, outcome: result.Failed, message: "the sandbox's init ended without a word"},
+		{name: "init killed early", s: session{}, outcome: result.Failed, message: "the sandbox's init ended during set-up without a word"},
+		{name: "read-back differs", s: session{started: now, broken: errors.New("Seccomp is 0"), exited: exited(0)}, outcome: result.Failed, message: "the sandbox was stopped: Seccomp is 0"},
+		{name: "set-up hangs", s: session{cause: result.Failed}, outcome: result.Failed, message: "setting up the sandbox took more than 30s"},
+	} {
+		c.s.end = &Ending{Stats: cgroup.Stats{OOMKills: c.oom}}
+		c.s.box = &Box{}
+		c.s.verdict()
+		e := c.s.end
+		if e.Outcome != c.outcome || e.ExitCode != c.code || e.Signal != c.signal || e.Error != c.message {
+			t.Errorf("%s: got %s code %d signal %d %q", c.name, e.Outcome, e.ExitCode, e.Signal, e.Error)
+		}
+	}
+}
+
+// TestNotStarted: the docker exit codes, and which path is named.
+func TestNotStarted(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		report  wire.Report
+		outcome result.Outcome
+		code    int
+		message string
+	}{
+		{"nowhere", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.ENOENT)}, result.Refused, 127, "command not found: prog"},
+		{"lost loader", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.ENOENT), Path: "/x/prog"}, result.Refused, 127, "/x/prog: its interpreter or loader does not exist inside"},
+		{"not executable", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.EACCES), Path: "/x/prog"}, result.Refused, 126, "not executable: prog"},
+		{"other machine", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.ENOEXEC), Path: "/x/prog"}, result.Refused, 126, "/x/prog: not a program this machine can run (wrong architecture, or a script without a #! line)"},
+		{"too long", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.E2BIG), Path: "/x/prog"}, result.Refused, 126, "argument list too long"},
+		{"step", wire.Report{Type: wire.TypeFailed, Step: "mount /usr", Errno: uint32(unix.EIO)}, result.Failed, 0, "init: mount /usr: input/output error"},
+		{"step with a note", wire.Report{Type: wire.TypeFailed, Step: "mount /usr", Errno: uint32(unix.ESTALE), Path: "was replaced"}, result.Failed, 0, "init: mount /usr: was replaced"},
+	} {
+		s := session{end: &Ending{}, box: &Box{Config: wire.Config{Argv: []string{"prog"}}}, failed: &c.report}
+		s.verdict()
+		if e := s.end; e.Outcome != c.outcome || e.ExitCode != c.code || e.Error != c.message {
+			t.Errorf("%s: got %s code %d %q", c.name, e.Outcome, e.ExitCode, e.Error)
+		}
+	}
+}
+
+// TestReadBackCheck: each promise that does not hold is an error.
+func TestReadBackCheck(t *testing.T) {
+	good := func() *ReadBack {
+		return &ReadBack{Status: map[string]string{
+			"NoNewPrivs": "1", "Seccomp": "2", "CapInh": "0000000000000000", "CapPrm": "0000000000000000",
+			"CapEff": "0000000000000000", "CapBnd": "0000000000000000", "CapAmb": "0000000000000000",
+		}, Namespaces: map[string]string{"net": "net:[1]"}}
+	}
+	if err := good().Check(); err != nil {
+		t.Fatal(err)
+	}
+	for field := range good().Status {
+		for _, bad := range []string{"", "0", "3", "0000000000000001"} {
+			rb := good()
+			rb.Status[field] = bad
+			if rb.Check() == nil {
+				t.Errorf("%s %q passed", field, bad)
+			}
+		}
+	}
+	own := namespacesOfSelf(t)
+	rb := good()
+	rb.Namespaces["net"] = own
+	if rb.Check() == nil {
+		t.Error("the host's own network namespace passed")
+	}
+}
