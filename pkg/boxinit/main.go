@@ -35,7 +35,7 @@ func Main() {
 	b := &box{cfg: cfg, outDir: -1, pidfd: -1}
 	for _, s := range Steps() {
 		if err := s.Do(b); err != nil {
-			report(control, failure(s.Name, err), nil)
+			report(control, failure(cfg, s.Name, err), nil)
 			os.Exit(1)
 		}
 	}
@@ -56,14 +56,14 @@ func receive(control *os.File) (*wire.Config, error) {
 }
 
 // failure turns a step's error into the message that names it.
-func failure(step string, err error) *wire.Report {
+func failure(cfg *wire.Config, step string, err error) *wire.Report {
 	r := &wire.Report{Type: wire.TypeFailed, Step: step, Errno: uint32(unix.EIO)}
 	switch e := err.(type) {
 	case *sys.StartError:
 		r.Errno = uint32(e.Errno)
 		r.Step = step + ": " + e.Call
 		if e.Call == "execve" {
-			r.Type, r.Path = wire.TypeNotStarted, e.Path
+			r.Type, r.Path = wire.TypeNotStarted, existing(cfg.Paths, e)
 		}
 	case *mount.Error:
 		r.Errno, r.Step, r.Path = uint32(e.Errno), e.Op, e.Note
@@ -73,6 +73,21 @@ func failure(step string, err error) *wire.Report {
 		r.Path = err.Error()
 	}
 	return r
+}
+
+// existing is the file that execve failed on, "" when none of the paths has
+// one: ENOENT for a file that is there means that its loader or its #!
+// interpreter is not.
+func existing(paths []string, e *sys.StartError) string {
+	if e.Errno != unix.ENOENT && e.Errno != unix.ENOTDIR {
+		return e.Path
+	}
+	for _, p := range paths {
+		if unix.Access(p, unix.F_OK) == nil {
+			return p
+		}
+	}
+	return ""
 }
 
 // descriptors are what the supervisor gets with Started.
