@@ -55,6 +55,7 @@ type session struct {
 	started  time.Time
 	cause    result.Outcome // why we killed it, "" when we did not
 	exited   *wire.Report
+	late     bool         // exited came after we had killed
 	failed   *wire.Report // Failed or NotStarted
 	broken   error        // init broke the protocol, or a read-back differs
 	spawnErr error
@@ -195,7 +196,9 @@ func (s *session) handle(m message) bool {
 	case wire.TypeFailed, wire.TypeNotStarted:
 		s.failed = m.report
 	case wire.TypeExited:
-		s.exited = m.report
+		// What ends after we killed says nothing about itself: init or a
+		// timeout(1) inside may still report the death of the other's child.
+		s.exited, s.late = m.report, s.cause != ""
 	case wire.TypeStarted:
 		if !s.started.IsZero() || len(m.fds) == 0 {
 			s.abort(wire.ErrMalformed)

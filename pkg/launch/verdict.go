@@ -26,8 +26,7 @@ func (s *session) verdict() {
 		e.Signal = int(unix.SIGKILL)
 	case s.cause == result.Failed:
 		e.Outcome, e.Error = result.Failed, fmt.Sprintf("setting up the sandbox took more than %s", setupTime)
-	case s.cause == result.Canceled && s.exited == nil, s.cause == result.Timeout && s.exited == nil,
-		s.cause == result.CPUTime, s.cause == result.Output && s.exited == nil:
+	case s.cause == result.CPUTime, s.cause != "" && (s.exited == nil || s.late):
 		e.Outcome = s.cause
 		e.Signal = int(unix.SIGKILL)
 	case s.exited != nil:
