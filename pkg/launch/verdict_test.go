@@ -32,6 +32,8 @@ func TestVerdict(t *testing.T) {
 		{name: "core flag is no part of the signal", s: session{started: now, exited: exited(6 | 0x80)}, outcome: result.Signaled, signal: 6},
 		{name: "timeout", s: session{started: now, cause: result.Timeout}, outcome: result.Timeout, signal: 9},
 		{name: "ended while the clock fired", s: session{started: now, cause: result.Timeout, exited: exited(0)}, outcome: result.Exited},
+		{name: "reported after the clock killed", s: session{started: now, cause: result.Timeout, exited: exited(9), late: true}, outcome: result.Timeout, signal: 9},
+		{name: "a timeout(1) inside reports our kill", s: session{started: now, cause: result.Canceled, exited: exited(137 << 8), late: true}, outcome: result.Canceled, signal: 9},
 		{name: "cpu time", s: session{started: now, cause: result.CPUTime}, outcome: result.CPUTime, signal: 9},
 		{name: "canceled", s: session{started: now, cause: result.Canceled}, outcome: result.Canceled, signal: 9},
 		{name: "output", s: session{started: now, cause: result.Output}, outcome: result.Output, signal: 9},
