@@ -153,6 +153,8 @@ func (s *session) supervise(ctx context.Context) {
 	defer timer.Stop()
 	watch := newWatchdog(s.box)
 	defer watch.stop()
+	oom := watchOOM(s.box.Group)
+	defer oom.stop()
 	done := ctx.Done()
 	for {
 		select {
@@ -171,6 +173,9 @@ func (s *session) supervise(ctx context.Context) {
 			if cause := watch.look(); cause != "" {
 				s.kill(cause)
 			}
+		case <-oom.killed:
+			oom.killed = nil
+			s.kill(result.Memory)
 		case <-s.full:
 			if s.box.OutputKill {
 				s.kill(result.Output)

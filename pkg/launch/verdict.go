@@ -72,6 +72,7 @@ func (s *session) notStarted() {
 	case errno == unix.ENOTDIR:
 		e.ExitCode = refusal.ExitNotFound
 		e.Error = "command not found: " + name
+		e.Hints = []string{"sandglass run -- sh -c 'ls -ld " + name + "'"}
 	case errno == unix.ENOEXEC:
 		e.ExitCode = refusal.ExitNotExecutable
 		e.Error = r.Path + ": not a program this machine can run (wrong architecture, or a script without a #! line)"
@@ -79,11 +80,13 @@ func (s *session) notStarted() {
 	case errno == unix.E2BIG:
 		e.ExitCode = refusal.ExitNotExecutable
 		e.Error = "argument list too long"
+		e.Hints = []string{"sandglass run -i -- COMMAND < data   # hand large data in on stdin, or with -v"}
 	default:
 		e.ExitCode = refusal.ExitNotExecutable
 		e.Error = "cannot execute " + name + ": " + errno.Error()
 		if errno == unix.EACCES {
 			e.Error = "not executable: " + name
+			e.Hints = []string{"chmod +x " + base(name) + "   # or name its interpreter: sandglass run -- sh " + name}
 		}
 	}
 }
