@@ -7,7 +7,8 @@
 //	v2:  PARENT/sandglass-<id>/init   sandglass's own PID 1, cloned straight into it
 //	     PARENT/sandglass-<id>/box    the program; every limit is here
 //	v1:  PARENT/sandglass-<id>        in the memory, pids, cpu, cpuacct and blkio
-//	                                  hierarchies; only the program joins
+//	                                  hierarchies; only the program joins.
+//	                                  One in cpuset that nobody joins, for the view
 //
 // PID 1 is never in the limited group, so that neither its threads and memory
 // count nor the out-of-memory killer can take it and its verdict with it.
@@ -205,7 +206,9 @@ func (g *Group) BoxFD() int { return g.box.fd }
 func (g *Group) TaskFDs() []int {
 	var fds []int
 	for _, d := range g.v1 {
-		fds = append(fds, d.tasks)
+		if d.tasks >= 0 {
+			fds = append(fds, d.tasks)
+		}
 	}
 	return fds
 }

@@ -14,7 +14,7 @@ func limitOf(ctrl string) string {
 	switch ctrl {
 	case "blkio":
 		return IO
-	case "cpuacct":
+	case "cpuacct", cpuset:
 		return ""
 	}
 	return ctrl
@@ -26,7 +26,7 @@ func (g *Group) createV1(t *tree) error {
 	asked := g.limits.asked()
 	for _, ctrl := range v1Names {
 		limit := limitOf(ctrl)
-		if limit != "" && !contains(asked, limit) {
+		if limit != "" && !contains(asked, limit) || ctrl == cpuset && len(g.v1) == 0 {
 			continue
 		}
 		d, c := g.dirV1(t, ctrl)
@@ -38,7 +38,7 @@ func (g *Group) createV1(t *tree) error {
 			g.by[limit] = result.ByCgroup1
 		case c != nil && limit != "":
 			g.lack(limit, c)
-		case c != nil:
+		case c != nil && ctrl == "cpuacct":
 			g.note("cpu time of the whole sandbox cannot be read: " + c.what)
 		}
 	}
@@ -73,6 +73,12 @@ func (g *Group) dirV1(t *tree, ctrl string) (*dir, *cause) {
 		return nil, explainV1("mkdir", path, err)
 	}
 	d.names = []string{ctrl}
+	if ctrl == cpuset {
+		// Nothing joins: a new group has no CPUs, and giving it some rebuilds the
+		// scheduler's domains.
+		g.v1 = append(g.v1, d)
+		return &g.v1[len(g.v1)-1], nil
+	}
 	d.tasks, err = openAt(d.fd, "tasks", unix.O_WRONLY)
 	if err != nil {
 		unix.Rmdir(path)
