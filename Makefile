@@ -1,0 +1,63 @@
+# make demo and make test are enough on a Debian machine that has only Go and
+# make: hack/setup.sh installs what is missing, and does nothing when all is there.
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+PREFIX  ?= /usr/local
+GO      ?= go
+LDFLAGS := -s -w -buildid= -X main.version=$(VERSION)
+STATICCHECK_VERSION := v0.8.2
+
+# -p 2: packages start sandboxes of their own, and more of them at once than
+# the machine has CPUs only makes each slower.
+TESTFLAGS ?= -p 2 -timeout 20m
+
+.PHONY: all build demo test test-host check bench lint profiles check-profiles install clean help
+
+all: build
+
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
+
+build: ## bin/sandglass, one static file
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandglass ./cmd/sandglass
+
+demo: ## install what is missing, build, run the examples, prove the controls
+	hack/setup.sh demo
+	$(MAKE) build
+	examples/demo.sh bin/sandglass
+	hack/check.sh bin/sandglass
+
+test: ## install what is missing, run all tests
+	hack/setup.sh test
+	hack/test.sh $(TESTFLAGS) ./...
+
+test-host: ## only the tests that need nothing installed
+	hack/test.sh -short $(TESTFLAGS) ./pkg/... ./internal/... ./cmd/... ./seccomp-profiles/...
+
+check: build ## prove the controls on this host
+	hack/check.sh bin/sandglass
+
+bench: ## cold starts beside bwrap, runc and crun
+	$(GO) run ./integration/bench
+
+lint: build/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet and staticcheck, for amd64 and arm64
+	hack/lint.sh $<
+
+build/staticcheck-$(STATICCHECK_VERSION):
+	GOBIN=$(CURDIR)/build $(GO) install honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK_VERSION)
+	mv build/staticcheck $@
+
+bin/seccompc: $(shell find cmd/seccompc pkg/seccomp -name '*.go')
+	CGO_ENABLED=1 $(GO) build -trimpath -tags libseccomp -o $@ ./cmd/seccompc
+
+profiles: bin/seccompc ## compile seccomp-profiles/*.json
+	bin/seccompc -all seccomp-profiles/*.json
+
+check-profiles: bin/seccompc ## compare the compiled profiles with their sources
+	bin/seccompc -all -check seccomp-profiles/*.json
+
+install: build ## PREFIX/bin/sandglass, PREFIX is /usr/local
+	install -D -m 0755 bin/sandglass $(DESTDIR)$(PREFIX)/bin/sandglass
+
+clean: ## remove what was built
+	rm -rf bin build out
