@@ -23,9 +23,8 @@ type box struct {
 	builder *mount.Builder
 	outDir  int
 
-	pid    int // the program
-	pidfd  int
-	failed string // path that could not be executed
+	pid   int // the program
+	pidfd int
 }
 
 // Step is one named piece of the set-up.

@@ -127,10 +127,6 @@ func readPath(path string, max int) (string, error) {
 
 func exists(path string) bool { return unix.Access(path, unix.F_OK) == nil }
 
-func writable(path string) bool {
-	return unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK, unix.AT_EACCESS) == nil
-}
-
 // field finds "key N" in a flat keyed file; -1 if it is not there.
 func field(text, key string) int64 {
 	for line := range strings.Lines(text) {

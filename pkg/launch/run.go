@@ -16,9 +16,6 @@ import (
 // the host hangs (a dead network file system below a mount, say).
 const setupTime = 30 * time.Second
 
-// reapTime bounds the wait for the kernel to kill what is left, after init's end.
-const reapTime = 10 * time.Second
-
 // Run starts the box and blocks until nothing of it runs any more. It always
 // kills what it started, whatever went wrong.
 //
@@ -52,13 +49,12 @@ type session struct {
 	full       chan struct{} // a stream passed its limit
 	out, err   *pump
 
-	started  time.Time
-	cause    result.Outcome // why we killed it, "" when we did not
-	exited   *wire.Report
-	late     bool         // exited came after we had killed
-	failed   *wire.Report // Failed or NotStarted
-	broken   error        // init broke the protocol, or a read-back differs
-	spawnErr error
+	started time.Time
+	cause   result.Outcome // why we killed it, "" when we did not
+	exited  *wire.Report
+	late    bool         // exited came after we had killed
+	failed  *wire.Report // Failed or NotStarted
+	broken  error        // init broke the protocol, or a read-back differs
 }
 
 // start makes pipes and the control socket, sends the plan and clones init.
