@@ -3,122 +3,17 @@ package result
 import (
 	"encoding/json"
 	"fmt"
-	"math"
-	"os"
 	"reflect"
-	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"testing"
+
+	"sandglass/internal/testkit/schema"
 )
 
-// schema is the part of JSON Schema draft 2020-12 that result.schema.json uses;
-// a keyword that it does not know is an error, so the schema cannot outgrow it.
-type schema map[string]any
-
-var keywords = []string{"$schema", "$defs", "$ref", "title", "description", "type", "additionalProperties", "required",
-	"properties", "items", "enum", "const", "minimum", "maximum", "minLength", "pattern"}
-
-func loadSchema(t *testing.T) schema {
+func loadSchema(t *testing.T) schema.Schema {
 	t.Helper()
-	b, err := os.ReadFile("../../docs/result.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var s schema
-	if err := json.Unmarshal(b, &s); err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// check returns what is wrong with v, each with its path.
-func (root schema) check(node any, v any, at string) []string {
-	s, ok := node.(map[string]any)
-	if !ok {
-		return []string{at + ": schema is not an object"}
-	}
-	var bad []string
-	fail := func(format string, args ...any) { bad = append(bad, at+": "+fmt.Sprintf(format, args...)) }
-	if ref, ok := s["$ref"].(string); ok {
-		name := strings.TrimPrefix(ref, "#/$defs/")
-		bad = append(bad, root.check(root["$defs"].(map[string]any)[name], v, at)...)
-	}
-	if c, ok := s["const"]; ok && !reflect.DeepEqual(c, v) {
-		fail("is %v, not %v", v, c)
-	}
-	if list, ok := s["enum"].([]any); ok && !slices.Contains(list, v) {
-		fail("%v is not in %v", v, list)
-	}
-	if kind, ok := s["type"].(string); ok && !hasType(v, kind) {
-		fail("%v is not of type %s", v, kind)
-		return bad
-	}
-	switch v := v.(type) {
-	case string:
-		if p, ok := s["pattern"].(string); ok && !regexp.MustCompile(p).MatchString(v) {
-			fail("%q does not match %s", v, p)
-		}
-		if n, ok := s["minLength"].(float64); ok && len([]rune(v)) < int(n) {
-			fail("%q is too short", v)
-		}
-	case float64:
-		if n, ok := s["minimum"].(float64); ok && v < n {
-			fail("%v is below %v", v, n)
-		}
-		if n, ok := s["maximum"].(float64); ok && v > n {
-			fail("%v is above %v", v, n)
-		}
-	case []any:
-		for i, e := range v {
-			bad = append(bad, root.check(s["items"], e, fmt.Sprintf("%s[%d]", at, i))...)
-		}
-	case map[string]any:
-		bad = append(bad, root.checkObject(s, v, at)...)
-	}
-	return bad
-}
-
-func (root schema) checkObject(s, v map[string]any, at string) []string {
-	var bad []string
-	if s["properties"] == nil && s["additionalProperties"] == nil {
-		return nil // the part behind a $ref has them
-	}
-	required, _ := s["required"].([]any)
-	for _, name := range required {
-		if _, ok := v[name.(string)]; !ok {
-			bad = append(bad, fmt.Sprintf("%s: lacks %v", at, name))
-		}
-	}
-	properties, _ := s["properties"].(map[string]any)
-	for name, value := range v {
-		if p, ok := properties[name]; ok {
-			bad = append(bad, root.check(p, value, at+"."+name)...)
-		} else if s["additionalProperties"] == false {
-			bad = append(bad, fmt.Sprintf("%s: %s is not in the schema", at, name))
-		} else {
-			bad = append(bad, root.check(s["additionalProperties"], value, at+"."+name)...)
-		}
-	}
-	sort.Strings(bad)
-	return bad
-}
-
-func hasType(v any, kind string) bool {
-	switch v := v.(type) {
-	case string:
-		return kind == "string"
-	case bool:
-		return kind == "boolean"
-	case float64:
-		return kind == "number" || kind == "integer" && v == math.Trunc(v)
-	case []any:
-		return kind == "array"
-	case map[string]any:
-		return kind == "object"
-	}
-	return false
+	return schema.Load(t, "../../docs/result.schema.json")
 }
 
 func decode(t *testing.T, b []byte) map[string]any {
@@ -142,7 +37,7 @@ func TestSchemaIsStrictAndDescribed(t *testing.T) {
 			t.Errorf("%s: no description", at)
 		}
 		for k := range s {
-			if !slices.Contains(keywords, k) {
+			if !slices.Contains(schema.Keywords, k) {
 				t.Errorf("%s: keyword %s is not known to this test's validator", at, k)
 			}
 		}
@@ -234,7 +129,7 @@ func TestSamplesKeepTheSchema(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		for _, bad := range root.check(map[string]any(root), decode(t, b), name) {
+		for _, bad := range root.Check(decode(t, b), name) {
 			t.Error(bad)
 		}
 	}
@@ -265,7 +160,7 @@ func TestSchemaRefuses(t *testing.T) {
 		}
 		v := decode(t, b)
 		c.change(v)
-		if got := root.check(map[string]any(root), v, "r"); !slices.Equal(got, []string{c.want}) {
+		if got := root.Check(v, "r"); !slices.Equal(got, []string{c.want}) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 		}
 	}
