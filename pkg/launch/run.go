@@ -16,6 +16,9 @@ import (
 // the host hangs (a dead network file system below a mount, say).
 const setupTime = 30 * time.Second
 
+// reapTime bounds the wait for the kernel to end what was killed.
+const reapTime = 10 * time.Second
+
 // Run starts the box and blocks until nothing of it runs any more. It always
 // kills what it started, whatever went wrong.
 //
@@ -55,6 +58,8 @@ type session struct {
 	late    bool         // exited came after we had killed
 	failed  *wire.Report // Failed or NotStarted
 	broken  error        // init broke the protocol, or a read-back differs
+	timer   *time.Timer  // set-up, then the program's time, then the kill's
+	stuck   bool         // killed, and not dead within reapTime
 }
 
 // start makes pipes and the control socket, sends the plan and clones init.
@@ -145,8 +150,8 @@ func (s *session) reap() {
 
 // supervise keeps the clock until init is gone.
 func (s *session) supervise(ctx context.Context) {
-	timer := time.NewTimer(setupTime)
-	defer timer.Stop()
+	s.timer = time.NewTimer(setupTime)
+	defer s.timer.Stop()
 	watch := newWatchdog(s.box)
 	defer watch.stop()
 	oom := watchOOM(s.box.Group)
@@ -160,11 +165,13 @@ func (s *session) supervise(ctx context.Context) {
 				continue
 			}
 			if s.handle(m) {
-				timer.Reset(s.box.Timeout)
+				s.timer.Reset(s.box.Timeout)
 				watch.start(s.pid)
 			}
-		case <-timer.C:
-			s.expired()
+		case <-s.timer.C:
+			if s.expired() {
+				return
+			}
 		case <-watch.ticks():
 			if cause := watch.look(); cause != "" {
 				s.kill(cause)
@@ -231,18 +238,24 @@ func (s *session) abort(err error) {
 	s.kill(result.Failed)
 }
 
-func (s *session) expired() {
-	if s.started.IsZero() {
+// expired says whether there is nothing more to wait for.
+func (s *session) expired() bool {
+	switch {
+	case s.cause != "":
+		s.stuck = true
+	case s.started.IsZero():
 		s.kill(result.Failed)
-		return
+	default:
+		s.kill(result.Timeout)
 	}
-	s.kill(result.Timeout)
+	return s.stuck
 }
 
 // kill ends every process of the sandbox. The first cause is the one that counts.
 func (s *session) kill(cause result.Outcome) {
 	if s.cause == "" {
 		s.cause = cause
+		s.timer.Reset(reapTime)
 	}
 	if g := s.box.Group; g != nil {
 		g.Kill()
@@ -252,10 +265,16 @@ func (s *session) kill(cause result.Outcome) {
 
 // finish waits for the streams and gathers the figures.
 func (s *session) finish() {
+	e := s.end
+	if s.stuck {
+		e.Outcome = result.Failed
+		e.Error = "the sandbox was killed and does not end: a process of it waits in the kernel, for a device or a network file system"
+		e.Hints = []string{"ps -eo pid,stat,wchan:32,args | grep ' D'   # what it waits for"}
+		return
+	}
 	s.drain()
 	<-s.out.done
 	<-s.err.done
-	e := s.end
 	now := time.Now()
 	if s.started.IsZero() {
 		e.Setup = now.Sub(s.began)
