@@ -125,11 +125,11 @@ func (b *builder) runCommand(argv []string) error {
 }
 
 // inside says that an absolute path means a place of the sandbox: below the
-// view, the scratch, the code or one of the caller's mounts.
+// view, the code or one of the caller's mounts. The scratch is empty at the
+// start, so a program in /tmp can only be the host's.
 func (b *builder) inside(path string) bool {
 	path = filepath.Clean(path)
-	places := []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store", "/tmp", "/dev", "/proc", "/sys", "/etc",
-		rootfs.Work, rootfs.Home, rootfs.Out, rootfs.CodeDir}
+	places := []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store", "/dev", "/proc", "/sys", "/etc", rootfs.CodeDir}
 	for _, m := range b.plan.Spec.Mounts {
 		places = append(places, m.Target)
 	}
