@@ -47,6 +47,7 @@ func Steps() []Step {
 		{"mounts", buildRoot},
 		{"working directory", enterWorkdir},
 		{"start program", startProgram},
+		{"close descriptors of init", closeDescriptors},
 		{"drop capabilities of init", dropOwnCaps},
 		{"seccomp of init", filterSelf},
 	}
@@ -117,6 +118,23 @@ func enterWorkdir(b *box) error {
 	}
 	defer unix.Close(fd)
 	return unix.Fchdir(fd)
+}
+
+// closeDescriptors lets go of everything the supervisor passed in but the
+// control socket: the program's streams, the cgroup, the mounts' sources. What
+// might take init over finds none of it.
+func closeDescriptors(b *box) error {
+	c := b.cfg
+	fds := append([]int32{c.Box, c.Stdin, c.Stdout, c.Stderr}, c.Tasks...)
+	for i := range c.Mounts {
+		fds = append(fds, c.Mounts[i].FD)
+	}
+	for _, fd := range fds {
+		if fd > controlFD {
+			unix.Close(int(fd))
+		}
+	}
+	return nil
 }
 
 // dropOwnCaps leaves init no more than the program has.

@@ -6,6 +6,7 @@ package plan
 
 import (
 	"os"
+	"path/filepath"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/cgroup"
@@ -39,6 +40,9 @@ const Hostname = "sandglass"
 
 // Build decides everything. The errors are *refusal.Error.
 func Build(s policy.Spec) (*Plan, error) {
+	if s.Home == "" {
+		s.Home = home()
+	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -72,10 +76,19 @@ type builder struct {
 	mapped []rootfs.Bind
 }
 
+// home is the caller's home directory without links, for mount sources are
+// judged by what they resolve to.
+func home() string {
+	dir, _ := os.UserHomeDir()
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
 func finder() runtimes.Finder {
-	home, _ := os.UserHomeDir()
 	cwd, _ := os.Getwd()
-	return runtimes.Finder{Path: os.Getenv("PATH"), Home: home, Getenv: os.Getenv, Cwd: cwd}
+	return runtimes.Finder{Path: os.Getenv("PATH"), Home: home(), Getenv: os.Getenv, Cwd: cwd}
 }
 
 func (b *builder) filter() (err error) {

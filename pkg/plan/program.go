@@ -51,6 +51,12 @@ func (b *builder) runFile(path string) error {
 		return err
 	}
 	name := filepath.Base(path)
+	elf := bytes.HasPrefix(head, []byte("\x7fELF"))
+	if _, known := runtimes.Lang(name); elf && known && b.host() {
+		// An interpreter finds its library by its path: a copy would not be the
+		// one that was named, and a virtual environment's python not its own.
+		return b.runCommand(append([]string{path}, b.plan.Spec.Program.Args...))
+	}
 	code := &rootfs.Code{CopyFrom: path, Size: size, Name: name}
 	lang := b.plan.Spec.Program.Lang
 	if lang == "" {
@@ -62,7 +68,7 @@ func (b *builder) runFile(path string) error {
 	code.Exec = true
 	b.code = code
 	inside := rootfs.CodeDir + "/" + name
-	if bytes.HasPrefix(head, []byte("\x7fELF")) {
+	if elf {
 		b.exec(append([]string{inside}, b.plan.Spec.Program.Args...))
 		return nil
 	}
