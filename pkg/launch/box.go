@@ -74,7 +74,8 @@ type Ending struct {
 	Hints    []string
 
 	Wall, Setup    time.Duration
-	CPU            time.Duration
+	CPU            time.Duration // of all processes, as far as known without a cgroup
+	MemorySeen     int64         // highest sample of the watchdog, 0 when it took none
 	Stats          cgroup.Stats
 	Stdout, Stderr result.Stream
 	ReadBack       ReadBack

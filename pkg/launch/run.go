@@ -51,6 +51,9 @@ type session struct {
 	reaped     chan struct{} // closed when init is gone and waited for
 	full       chan struct{} // a stream passed its limit
 	out, err   *pump
+	watch      *watchdog
+	usage      unix.Rusage   // of init and all that it or its end has reaped
+	setupCPU   time.Duration // of init until the program's start
 
 	started time.Time
 	cause   result.Outcome // why we killed it, "" when we did not
@@ -140,7 +143,7 @@ func (s *session) overflow() { s.full <- struct{}{} }
 // reap waits for init. Its end is the end of everything in the PID namespace.
 func (s *session) reap() {
 	for {
-		_, err := unix.Wait4(s.pid, nil, 0, nil)
+		_, err := unix.Wait4(s.pid, nil, 0, &s.usage)
 		if err != unix.EINTR {
 			break
 		}
@@ -152,8 +155,8 @@ func (s *session) reap() {
 func (s *session) supervise(ctx context.Context) {
 	s.timer = time.NewTimer(setupTime)
 	defer s.timer.Stop()
-	watch := newWatchdog(s.box)
-	defer watch.stop()
+	s.watch = newWatchdog(s.box)
+	defer s.watch.stop()
 	oom := watchOOM(s.box.Group)
 	defer oom.stop()
 	done := ctx.Done()
@@ -166,14 +169,14 @@ func (s *session) supervise(ctx context.Context) {
 			}
 			if s.handle(m) {
 				s.timer.Reset(s.box.Timeout)
-				watch.start(s.pid)
+				s.watch.start(s.pid)
 			}
 		case <-s.timer.C:
 			if s.expired() {
 				return
 			}
-		case <-watch.ticks():
-			if cause := watch.look(); cause != "" {
+		case <-s.watch.ticks():
+			if cause := s.watch.look(); cause != "" {
 				s.kill(cause)
 			}
 		case <-oom.killed:
@@ -226,6 +229,7 @@ func (s *session) handle(m message) bool {
 			return false
 		}
 		s.end.ReadBack = rb
+		s.setupCPU, _ = processTime(s.pid)
 		send(s.control, wire.Frame(wire.TypeAck, nil))
 		return true
 	}
@@ -256,6 +260,7 @@ func (s *session) kill(cause result.Outcome) {
 	if s.cause == "" {
 		s.cause = cause
 		s.timer.Reset(reapTime)
+		s.watch.last()
 	}
 	if g := s.box.Group; g != nil {
 		g.Kill()
@@ -273,6 +278,7 @@ func (s *session) finish() {
 		return
 	}
 	s.drain()
+	e.CPU = s.used()
 	<-s.out.done
 	<-s.err.done
 	now := time.Now()
@@ -282,15 +288,21 @@ func (s *session) finish() {
 		e.Setup, e.Wall = s.started.Sub(s.began), now.Sub(s.started)
 	}
 	e.Stdout, e.Stderr = s.out.count, s.err.count
-	if s.exited != nil {
-		e.CPU = time.Duration(s.exited.UserUS+s.exited.SystemUS) * time.Microsecond
-	}
 	if g := s.box.Group; g != nil {
 		if stats, err := g.Stats(); err == nil {
 			e.Stats = stats
 		}
 	}
+	e.MemorySeen = s.watch.memorySeen
 	s.verdict()
+}
+
+// used is the CPU time of all processes where no cgroup counts it: what init
+// has reaped, or what was last seen of processes that were killed, whose time
+// the kernel drops with the namespace.
+func (s *session) used() time.Duration {
+	total := time.Duration(s.usage.Utime.Nano() + s.usage.Stime.Nano())
+	return max(total-s.setupCPU, s.watch.cpuSeen, 0)
 }
 
 // drain takes what init had still sent before it went.

@@ -16,8 +16,10 @@ const sampleEvery = 20 * time.Millisecond
 type watchdog struct {
 	box    *Box
 	ticker *time.Ticker
-	init   int
 	tree   *tree
+
+	cpuSeen    time.Duration
+	memorySeen int64
 }
 
 func newWatchdog(b *Box) *watchdog { return &watchdog{box: b} }
@@ -29,8 +31,7 @@ func (w *watchdog) start(initPID int) {
 	if !w.needed() {
 		return
 	}
-	w.init = initPID
-	w.tree = &tree{init: initPID}
+	w.tree = newTree(initPID)
 	w.ticker = time.NewTicker(sampleEvery)
 }
 
@@ -55,11 +56,20 @@ func (w *watchdog) look() result.Outcome {
 		}
 	}
 	if w.box.MemoryMax > 0 {
-		if used, ok := w.tree.memory(); ok && used > w.box.MemoryMax {
+		used := w.tree.memory(w.box.MemoryMax)
+		w.memorySeen = max(w.memorySeen, used)
+		if used > w.box.MemoryMax {
 			return result.Memory
 		}
 	}
 	return ""
+}
+
+// last looks at the living once more before they are killed.
+func (w *watchdog) last() {
+	if w.tree != nil {
+		w.cpu()
+	}
 }
 
 // cpu is the tree's CPU time: the cgroup's counter, or the sum over processes.
@@ -69,5 +79,7 @@ func (w *watchdog) cpu() (time.Duration, bool) {
 			return used, true
 		}
 	}
-	return w.tree.cpu()
+	used := w.tree.cpu()
+	w.cpuSeen = max(w.cpuSeen, used)
+	return used, true
 }

@@ -15,10 +15,13 @@ func (r *runner) fill(e *launch.Ending) {
 	res.WallMS, res.SetupMS = e.Wall.Milliseconds(), e.Setup.Milliseconds()
 	res.Stdout, res.Stderr = e.Stdout, e.Stderr
 	res.CPUMS = e.CPU.Milliseconds()
-	if r.group.EnforcedBy(cgroup.CPU) != result.ByNone {
+	if e.Stats.CPUUsec >= 0 {
 		res.CPUMS = e.Stats.CPUUsec / 1000
 	}
 	res.MemoryPeakBytes, res.PidsPeak, res.OOMKills = e.Stats.MemoryPeak, e.Stats.PidsPeak, e.Stats.OOMKills
+	if res.MemoryPeakBytes < 0 && e.MemorySeen > 0 {
+		res.MemoryPeakBytes = e.MemorySeen
+	}
 	r.fillLimits()
 	res.Layers = r.layers(e)
 }
