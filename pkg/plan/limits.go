@@ -14,9 +14,9 @@ import (
 // waits at most 50 ms for its next slice.
 const cpuPeriodUS = 100_000
 
-// initTasks is room for init's own threads in RLIMIT_NPROC, which counts all of
-// a user's tasks in the user namespace. The exact limit is pids.max.
-const initTasks = 24
+// spareTasks is room in RLIMIT_NPROC above pids.max, which is the exact limit
+// where there is a cgroup. Init adds its own threads.
+const spareTasks = 24
 
 // limits translates the Spec's limits into the kernel's.
 func (b *builder) limits() error {
@@ -46,11 +46,23 @@ func (b *builder) limits() error {
 		rlimit(unix.RLIMIT_CORE, 0),
 		rlimit(unix.RLIMIT_NOFILE, l.OpenFiles),
 		rlimit(unix.RLIMIT_FSIZE, fsize),
-		rlimit(unix.RLIMIT_NPROC, l.Pids+initTasks),
+		rlimit(unix.RLIMIT_NPROC, l.Pids+spareTasks),
 		rlimit(unix.RLIMIT_STACK, l.Stack),
 		rlimit(unix.RLIMIT_RTPRIO, 0),
 	}
 	return nil
+}
+
+// WithoutCgroup are the rlimits where no cgroup bounds the tasks: RLIMIT_NPROC
+// is then the limit itself.
+func (p *Plan) WithoutCgroup() []wire.Rlimit {
+	list := append([]wire.Rlimit{}, p.Rlimits...)
+	for i := range list {
+		if list[i].Resource == unix.RLIMIT_NPROC {
+			list[i] = rlimit(unix.RLIMIT_NPROC, p.Spec.Limits.Pids)
+		}
+	}
+	return list
 }
 
 // rlimit never asks for more than the caller's own hard limit, which only

@@ -2,6 +2,7 @@ package rootfs
 
 import (
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -11,6 +12,11 @@ import (
 func (p *planner) interpreters() {
 	for _, b := range p.in.Interpret {
 		b.Target = b.Path
+		if p.below(b.Path, nil) {
+			// The scratch would cover a virtual environment in /tmp.
+			p.in.Mounts = append(slices.Clip(p.in.Mounts), b)
+			continue
+		}
 		p.bind(b, 0)
 	}
 }
