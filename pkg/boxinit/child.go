@@ -66,6 +66,7 @@ func startProgram(b *box) error {
 		return err
 	}
 	defer restore()
+	roomForInit(b.cfg.Rlimits)
 	b.pid, b.pidfd, err = sys.Start(&sys.Program{
 		Calls:  Child(b.cfg),
 		Paths:  b.cfg.Paths,

@@ -131,6 +131,9 @@ func (r *runner) build() error {
 		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF,
 		Paths: p.Program.Paths, Argv: p.Program.Argv, Env: p.Program.Env, Dir: p.Program.Dir,
 	}
+	if r.group.EnforcedBy(cgroup.Pids) == result.ByNone {
+		b.Config.Rlimits = p.WithoutCgroup()
+	}
 	if p.Filter.Name != seccomp.Default {
 		own, err := seccomp.Load(seccomp.Default)
 		if err != nil {
