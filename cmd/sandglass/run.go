@@ -112,6 +112,10 @@ func untilSignal() (context.Context, *atomic.Int32, func()) {
 	var got atomic.Int32
 	ch := make(chan os.Signal, 1)
 	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	// A reader that went away (sandglass run … | head) must not kill sandglass
+	// before it has cleaned up: the write fails instead, and the program meets
+	// the SIGPIPE. Caught and not ignored, since init would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	go func() {
 		if s, ok := <-ch; ok {
 			got.Store(int32(s.(syscall.Signal)))

@@ -221,6 +221,11 @@ func (s *session) handle(m message) bool {
 			m.fds = m.fds[:1]
 		}
 		rb, err := readBack(m.fds[0], s.pid)
+		if err != nil && s.cause != "" {
+			// Killed before we came to read it: there is nothing left to look
+			// at, and nothing left to vouch for.
+			return false
+		}
 		if err == nil {
 			err = rb.Check()
 		}

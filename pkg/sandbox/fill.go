@@ -22,6 +22,10 @@ func (r *runner) fill(e *launch.Ending) {
 	if res.MemoryPeakBytes < 0 && e.MemorySeen > 0 {
 		res.MemoryPeakBytes = e.MemorySeen
 	}
+	// What could not be measured is 0 in a result, as its schema says.
+	for _, n := range []*int64{&res.MemoryPeakBytes, &res.PidsPeak, &res.OOMKills} {
+		*n = max(*n, 0)
+	}
 	r.fillLimits()
 	res.Layers = r.layers(e)
 }
