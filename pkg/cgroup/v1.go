@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"os"
 	"strconv"
 	"strings"
 
@@ -92,6 +93,11 @@ func (g *Group) dirV1(t *tree, ctrl string) (*dir, *cause) {
 // explainV1 knows that no v1 hierarchy is ever delegated by systemd.
 func explainV1(op, path string, err error) *cause {
 	c := explain(op, path, err)
+	if err == unix.EACCES && os.Geteuid() == 0 {
+		c.what += " (root without the capability CAP_DAC_OVERRIDE?)"
+		c.hints = []string{"capsh --print   # what the bounding set lacks"}
+		return c
+	}
 	if err == unix.EACCES || err == unix.EPERM {
 		c.hints = []string{"sudo sandglass run …", "boot with " + bootV2 + " for cgroup v2, which users can be given"}
 	}

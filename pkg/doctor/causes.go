@@ -87,6 +87,27 @@ func StepFailed(step string, errno syscall.Errno) Cause {
 	return Cause{}
 }
 
+// HostMountFailed explains a mount call that a root supervisor makes in the
+// host's own namespaces, before there is a sandbox.
+func HostMountFailed(errno syscall.Errno) Cause {
+	switch errno {
+	case syscall.ENOSYS:
+		return Cause{
+			Text:  "this kernel lacks the system call: Linux 5.12 or newer is required",
+			Hints: []string{"uname -r"},
+		}
+	case syscall.EPERM, syscall.EACCES:
+		return Cause{
+			Text: "this needs CAP_SYS_ADMIN, which AppArmor, an LXC profile, or an outer container's capabilities or seccomp filter withholds",
+			Hints: []string{
+				"docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined …   # inside Docker",
+				"capsh --print   # what the bounding set lacks",
+			},
+		}
+	}
+	return Cause{}
+}
+
 func sysctl(name string) string {
 	b, err := os.ReadFile("/proc/sys/" + name)
 	if err != nil {

@@ -2,9 +2,11 @@ package launch
 
 import (
 	"os"
+	"syscall"
 
 	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
+	"sandglass/pkg/doctor"
 	"sandglass/pkg/rootfs"
 	"sandglass/pkg/wire"
 
@@ -92,7 +94,7 @@ func (r *realizer) tree(it *rootfs.Item) (int, error) {
 	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
 	src, err := unix.Openat2(unix.AT_FDCWD, it.Source, how)
 	if err != nil {
-		return -1, refusal.Newf("%s: %v", it.Source, err)
+		return -1, refuseMount(it.Source, "openat2", err)
 	}
 	defer unix.Close(src)
 	var st unix.Stat_t
@@ -104,7 +106,7 @@ func (r *realizer) tree(it *rootfs.Item) (int, error) {
 	}
 	fd, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
-		return -1, refusal.Newf("%s: open_tree: %v", it.Source, err).Hint("uname -r   # Linux 5.12 or newer is required")
+		return -1, refuseMount(it.Source, "open_tree", err)
 	}
 	if err := r.attributes(fd, it, &st); err != nil {
 		unix.Close(fd)
@@ -141,9 +143,21 @@ func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
 		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr)
 	}
 	if err != nil {
-		return refusal.Newf("%s: mount_setattr: %v", it.Source, err)
+		return refuseMount(it.Source, "mount_setattr", err)
 	}
 	return nil
+}
+
+func refuseMount(path, call string, err error) *refusal.Error {
+	r := refusal.Newf("%s: %s: %v", path, call, err)
+	// openat2 asks for the file's own permissions, which the errno says enough of.
+	if errno, ok := err.(syscall.Errno); ok && (call != "openat2" || errno == unix.ENOSYS) {
+		if c := doctor.HostMountFailed(errno); c.Text != "" {
+			r = refusal.Newf("%s: %s: %v (%s)", path, call, err, c.Text)
+			r.Hints = c.Hints
+		}
+	}
+	return r
 }
 
 func worldReadable(st *unix.Stat_t) bool {
