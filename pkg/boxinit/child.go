@@ -57,6 +57,9 @@ func dropPrivileges(c *sys.Calls) {
 }
 
 func startProgram(b *box) error {
+	if err := refuseOwnExe(b.cfg.Paths); err != nil {
+		return err
+	}
 	cgroup := -1
 	if b.cfg.Box != wire.NoFD {
 		cgroup = int(b.cfg.Box)
