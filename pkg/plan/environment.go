@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"strconv"
 	"strings"
 
 	"sandglass/pkg/rootfs"
@@ -29,6 +30,7 @@ func (b *builder) environment() error {
 		"USER=" + rootfs.UserName(s.User.UID),
 		"TMPDIR=/tmp",
 	}
+	env = append(env, b.presets()...)
 	if b.venv != "" {
 		env = append(env, "VIRTUAL_ENV="+b.venv)
 	}
@@ -37,6 +39,21 @@ func (b *builder) environment() error {
 	p.Dir = s.Workdir
 	p.Paths = candidates(p.Argv[0], p.Env)
 	return nil
+}
+
+// presets keep ordinary programs from failing at the limits. Numeric libraries
+// start a thread for each CPU of the host when they are loaded, which on a
+// large one is more than the pids limit and, at any size, more than the CPU
+// limit can feed. LeakSanitizer traces its own process, which the filter
+// refuses, and would end a good program with an error.
+func (b *builder) presets() []string {
+	l := &b.plan.Spec.Limits
+	threads := max(1, min((l.MilliCPU+999)/1000, l.Pids/2))
+	n := strconv.FormatInt(threads, 10)
+	return []string{
+		"OMP_NUM_THREADS=" + n, "OPENBLAS_NUM_THREADS=" + n, "MKL_NUM_THREADS=" + n, "NUMEXPR_NUM_THREADS=" + n,
+		"LSAN_OPTIONS=detect_leaks=0",
+	}
 }
 
 func (b *builder) path() string {

@@ -78,11 +78,24 @@ func TestEnvironment(t *testing.T) {
 		name, _, _ := strings.Cut(kv, "=")
 		names = append(names, name)
 	}
-	if want := []string{"PATH", "HOME", "USER", "TMPDIR", "LANG", "A"}; !reflect.DeepEqual(names, want) {
+	if want := []string{"PATH", "HOME", "USER", "TMPDIR", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "LSAN_OPTIONS", "LANG", "A"}; !reflect.DeepEqual(names, want) {
 		t.Errorf("names %v, want %v", names, want)
 	}
 	if !slices.Contains(p.Program.Env, "LANG=de_DE") || !slices.Contains(p.Program.Env, "A=b=c") {
 		t.Errorf("env %v", p.Program.Env)
+	}
+}
+
+// As many library threads as the CPU limit feeds, and never more than fit.
+func TestThreadPresets(t *testing.T) {
+	for _, c := range []struct {
+		milli, pids int64
+		want        string
+	}{{500, 64, "1"}, {1000, 64, "1"}, {1001, 64, "2"}, {64000, 64, "32"}, {8000, 1, "1"}} {
+		p := mustBuild(t, func(s *policy.Spec) { s.Limits.MilliCPU, s.Limits.Pids = c.milli, c.pids })
+		if !slices.Contains(p.Program.Env, "OPENBLAS_NUM_THREADS="+c.want) {
+			t.Errorf("%d thousandths of a CPU, %d pids: %v, want %s", c.milli, c.pids, p.Program.Env, c.want)
+		}
 	}
 }
 
