@@ -4,10 +4,12 @@ package main
 import (
 	"os"
 
+	"sandglass/pkg/check"
 	"sandglass/pkg/sandbox"
 )
 
 func main() {
 	sandbox.Init()
+	check.Init()
 	os.Exit(dispatch(os.Args[1:]))
 }

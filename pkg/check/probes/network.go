@@ -1,0 +1,157 @@
+package probes
+
+import (
+	"bytes"
+	"net/netip"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long, in milliseconds, a connection or an answer may take.
+const patience = 1500
+
+// Host is the name of the rule's own request: https://test.example.org.
+const Host = "test.example.org"
+
+// request does by hand what a request to https://test.example.org does: it
+// asks every name server, then connects to port 443 of what came back. args are
+// "server ADDR:PORT" and "connect ADDR:PORT", the doors of the host.
+func request(args []string) {
+	var answers []netip.Addr
+	for _, server := range servers() {
+		answers = append(answers, resolve(server)...)
+	}
+	for _, arg := range args {
+		kind, text, _ := strings.Cut(arg, " ")
+		at, err := netip.ParseAddrPort(text)
+		if err != nil {
+			continue
+		}
+		if kind == "server" {
+			answers = append(answers, resolve(at)...)
+		} else {
+			connect(at)
+		}
+	}
+	// An address for documentation stands in where no name server answers.
+	for _, addr := range append(answers, netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")) {
+		connect(netip.AddrPortFrom(addr, 443))
+	}
+	say("request", "over")
+}
+
+// servers are the name servers that a resolver library would ask.
+func servers() []netip.AddrPort {
+	conf, _ := os.ReadFile("/etc/resolv.conf")
+	list := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.53:53")}
+	for line := range bytes.Lines(conf) {
+		if f := strings.Fields(string(line)); len(f) == 2 && f[0] == "nameserver" {
+			if addr, err := netip.ParseAddr(f[1]); err == nil {
+				list = append(list, netip.AddrPortFrom(addr, 53))
+			}
+		}
+	}
+	return list
+}
+
+// resolve sends one query by UDP and reads addresses out of the answer.
+func resolve(server netip.AddrPort) []netip.Addr {
+	key := "query " + server.String()
+	fd, to, err := socket(server, unix.SOCK_DGRAM)
+	if err != nil {
+		try(key, err)
+		return nil
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, to); err != nil {
+		try(key, err)
+		return nil
+	}
+	if _, err := unix.Write(fd, Query(Host)); err != nil {
+		try(key, err)
+		return nil
+	}
+	poll(fd, unix.POLLIN)
+	answer := make([]byte, 512)
+	n, err := unix.Read(fd, answer)
+	if !try(key, err) || n < 16 {
+		return nil
+	}
+	// The last four bytes of a plain answer are its address.
+	addr, _ := netip.AddrFromSlice(answer[n-4 : n])
+	return []netip.Addr{addr}
+}
+
+// Query is a DNS question for the address of name.
+func Query(name string) []byte {
+	q := []byte{0x5a, 0x6c, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0}
+	for label := range strings.SplitSeq(name, ".") {
+		q = append(append(q, byte(len(label))), label...)
+	}
+	return append(q, 0, 0, 1, 0, 1)
+}
+
+// connect makes a TCP connection and speaks the first bytes of TLS.
+func connect(at netip.AddrPort) {
+	key := "connect " + at.String()
+	fd, to, err := socket(at, unix.SOCK_STREAM)
+	if err != nil {
+		try(key, err)
+		return
+	}
+	defer unix.Close(fd)
+	err = unix.Connect(fd, to)
+	if err == unix.EINPROGRESS {
+		if !poll(fd, unix.POLLOUT) {
+			err = unix.ETIMEDOUT
+		} else if code, _ := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR); code != 0 {
+			err = unix.Errno(code)
+		} else {
+			err = nil
+		}
+	}
+	if try(key, err) {
+		unix.Write(fd, []byte("\x16\x03\x01"))
+	}
+}
+
+func socket(at netip.AddrPort, kind int) (int, unix.Sockaddr, error) {
+	family := unix.AF_INET6
+	var to unix.Sockaddr = &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
+	if at.Addr().Is4() {
+		family = unix.AF_INET
+		to = &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
+	}
+	fd, err := unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	return fd, to, err
+}
+
+func poll(fd int, events int16) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: events}}
+	n, err := unix.Poll(p, patience)
+	return err == nil && n == 1
+}
+
+// networkView says what of networks can be seen.
+func networkView([]string) {
+	read("/proc/net/dev", "/proc/net/dev")
+	read("/proc/net/route", "/proc/net/route")
+	read("/proc/net/tcp", "/proc/net/tcp")
+	read("/proc/net/unix", "/proc/net/unix")
+	read("/proc/net/arp", "/proc/net/arp")
+}
+
+// abstract connects to a unix socket that has a name but no file.
+func abstract(names []string) {
+	for _, name := range names {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			try("socket", err)
+			continue
+		}
+		try("connect", unix.Connect(fd, &unix.SockaddrUnix{Name: "@" + name}))
+		unix.Close(fd)
+	}
+}
