@@ -42,9 +42,12 @@ func runCommand(args []string) int {
 // finish prints the error, if one, and the result where it was asked for.
 func finish(p *policy.Parsed, res *sandbox.Result, err error, sink *os.File) int {
 	code := res.ExitCode
-	if err != nil {
+	switch {
+	case err != nil && res.Outcome == result.Refused:
+		printError(os.Stderr, res.Error, hinted(res.Hints))
+	case err != nil:
 		printError(os.Stderr, res.Error, res.Hints)
-	} else {
+	default:
 		remark(res)
 	}
 	text, jsonErr := res.JSON()

@@ -29,11 +29,19 @@ func printError(w io.Writer, what string, hints []string) {
 func fail(err error) int {
 	var r *refusal.Error
 	if errors.As(err, &r) {
-		printError(os.Stderr, r.What, r.Hints)
+		printError(os.Stderr, r.What, hinted(r.Hints))
 		return r.Exit
 	}
 	printError(os.Stderr, err.Error(), nil)
 	return refusal.ExitRefused
+}
+
+// hinted makes sure that no refusal is a dead end.
+func hinted(hints []string) []string {
+	if len(hints) == 0 {
+		return []string{"sandglass run --help"}
+	}
+	return hints
 }
 
 // note says something that is no error, to people only.

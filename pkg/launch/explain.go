@@ -23,6 +23,9 @@ func explainSpawn(e *Ending, err error) {
 // explainStep does the same for a step of init's.
 func explainStep(e *Ending, step string, errno syscall.Errno) {
 	switch errno {
+	case unix.ELOOP:
+		// A link of an image's own must not choose where a mount lands.
+		e.Hints = append(e.Hints, "give the mount another target: a symbolic link in the root is never followed")
 	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL:
 		if c := doctor.StepFailed(step, errno); c.Text != "" {
 			e.Error += " (" + c.Text + ")"
