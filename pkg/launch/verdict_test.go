@@ -91,8 +91,16 @@ func TestReadBackCheck(t *testing.T) {
 	if err := good().Check(); err != nil {
 		t.Fatal(err)
 	}
+	killed := good()
+	killed.Status["Seccomp"] = "3" // its filter killed it before we looked
+	if err := killed.Check(); err != nil {
+		t.Errorf("a program that its filter has killed: %v", err)
+	}
 	for field := range good().Status {
-		for _, bad := range []string{"", "0", "3", "0000000000000001"} {
+		for _, bad := range []string{"", "0", "1", "4", "0000000000000001"} {
+			if field == "NoNewPrivs" && bad == "1" {
+				continue
+			}
 			rb := good()
 			rb.Status[field] = bad
 			if rb.Check() == nil {
