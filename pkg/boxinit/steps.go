@@ -78,7 +78,13 @@ func dieWithSupervisor(*box) error {
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 }
 
-func setHostname(b *box) error { return unix.Sethostname([]byte(b.cfg.Hostname)) }
+// setHostname also sets the NIS domain: a new namespace begins with the host's.
+func setHostname(b *box) error {
+	if err := unix.Sethostname([]byte(b.cfg.Hostname)); err != nil {
+		return err
+	}
+	return unix.Setdomainname([]byte("(none)"))
+}
 
 func loopback(b *box) error {
 	if !b.cfg.Loopback {
