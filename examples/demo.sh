@@ -25,11 +25,17 @@ if ! "$sandglass" run -- true 2>"$scratch/why"; then
   echo "      memory is then watched, processes counted by rlimit, and the CPU rate is not limited."
 fi
 
-# show prints a command as it can be typed, then runs it.
+# show prints a run as it can be typed: STDIN or -, then the arguments.
 show() {
+  local word
   printf '\n$ sandglass run'
-  printf ' %q' "${@:2}"
-  [ "$1" = - ] && printf '\n' || printf ' < %s\n' "$1"
+  for word in "${@:2}"; do
+    case "$word" in
+    *[!a-zA-Z0-9_./:=,@+-]*) printf " '%s'" "$word" ;; # none here has a quote
+    *) printf ' %s' "$word" ;;
+    esac
+  done
+  if [ "$1" = - ]; then echo; else echo " < $1"; fi
 }
 
 # job NAME STDIN ARGUMENT... runs one sandbox. What it prints must be

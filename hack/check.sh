@@ -12,5 +12,5 @@ if ! why=$("$sandglass" run -- true 2>&1); then
   *) echo "$why" >&2; exit 1 ;;
   esac
 fi
-printf '\n$ sandglass'; printf ' %q' "${args[@]}"; echo
+printf '\n$ sandglass'; echo " ${args[*]}"
 exec "$sandglass" "${args[@]}"
