@@ -50,6 +50,9 @@ func finish(p *policy.Parsed, res *sandbox.Result, err error, sink *os.File) int
 	default:
 		remark(res)
 	}
+	if !p.JSON && sink == nil {
+		return code // encoding/json is a good part of a short run
+	}
 	text, jsonErr := res.JSON()
 	if jsonErr != nil {
 		return fail(jsonErr)

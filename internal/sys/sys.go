@@ -129,15 +129,13 @@ func (c *Calls) Seccomp(name string, bpf []byte) {
 	c.Add(name, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(prog)))
 }
 
-// ClearAllCaps empties the capability sets of every thread of this process, and
-// sets no_new_privs on each. Linux keeps both per thread; a Go process has
-// several threads before main starts.
+// ClearAllCaps empties the capability sets of every thread of this process:
+// Linux keeps them per thread, and a Go process has several before main starts.
+// The kernel empties the ambient set with them (capabilities(7)). On this
+// thread it sets no_new_privs, which SeccompAllThreads passes on to the others.
 func ClearAllCaps() error {
-	if _, _, e := allThreads(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0, 0); e != 0 {
-		return e
-	}
-	if _, _, e := allThreads(unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0, 0); e != 0 {
-		return e
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
 	}
 	hdr := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	data := &[2]unix.CapUserData{}
@@ -148,7 +146,8 @@ func ClearAllCaps() error {
 	return nil
 }
 
-// SeccompAllThreads installs a filter on every thread of this process (TSYNC).
+// SeccompAllThreads installs a filter on every thread of this process, and
+// no_new_privs with it (SECCOMP_FILTER_FLAG_TSYNC of seccomp(2)).
 func SeccompAllThreads(bpf []byte) error {
 	prog := &unix.SockFprog{
 		Len:    uint16(len(bpf) / int(unsafe.Sizeof(unix.SockFilter{}))),

@@ -1,8 +1,10 @@
 // Package hostid gives each live sandbox of a root caller a host user and group
 // id of its own, so that two sandboxes can neither signal, trace nor read each
 // other even if one gets out of its namespaces, and no file on the host is
-// theirs. An id is held by a lock on a file in a directory of root's, and free
-// again when its holder ends, however it ends.
+// theirs. An id is held by a lock on one byte of a file in a directory of
+// root's, and free again when its holder ends, however it ends: there is
+// nothing to sweep. The empty file stays, since making and removing one for
+// every run costs up to milliseconds where /run is on a disk, as in containers.
 package hostid
 
 import (
@@ -14,9 +16,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir holds the locks. Only root may enter it: another user could otherwise
-// hold locks and use ids up. It is removed when the last lock goes.
+// Dir holds the file with the locks. Only root may enter it: another user could
+// otherwise hold locks and use ids up.
 const Dir = "/run/sandglass"
+
+// lockFile is the name of the file in Dir.
+const lockFile = "ids"
 
 // The range lies above what systemd, shadow's subordinate ids and directory
 // services hand out (systemd's "Users, Groups, UIDs and GIDs": 524288 to
@@ -31,8 +36,8 @@ var ErrExhausted = errors.New("all host ids are in use")
 
 // ID is one held id.
 type ID struct {
-	N    int
-	file *os.File
+	N  int
+	fd int
 }
 
 // Available says whether this process may map ids of the range: it is root in
@@ -77,88 +82,70 @@ func maps(path string) bool {
 // Take holds a free id. The search starts at a place that differs between
 // processes, so that two rarely try the same one.
 func Take(seed int) (*ID, error) {
-	for i := range Count {
-		id, err := try(First + (seed+i)%Count)
-		if err != nil || id != nil {
-			return id, err
-		}
-	}
-	return nil, ErrExhausted
-}
-
-// try returns nil without an error when the id is in use.
-func try(n int) (*ID, error) {
-	if err := unix.Mkdir(Dir, 0o700); err != nil && err != unix.EEXIST {
-		return nil, &os.PathError{Op: "mkdir", Path: Dir, Err: err}
-	}
-	dir, err := openDir()
+	fd, err := openLocks()
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(dir)
-	name := strconv.Itoa(n)
-	fd, err := unix.Openat(dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-	if err == unix.ENOENT {
-		return nil, nil // the directory was removed under us: the next id makes it anew
+	for i := range Count {
+		n := First + (seed+i)%Count
+		switch err := lock(fd, n, unix.F_WRLCK); err {
+		case nil:
+			return &ID{N: n, fd: fd}, nil
+		case unix.EAGAIN, unix.EACCES: // in use
+		default:
+			unix.Close(fd)
+			return nil, &os.PathError{Op: "lock", Path: Dir + "/" + lockFile, Err: err}
+		}
 	}
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: Dir + "/" + name, Err: err}
-	}
-	if unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil || !same(dir, name, fd) {
-		unix.Close(fd)
-		return nil, nil
-	}
-	return &ID{N: n, file: os.NewFile(uintptr(fd), name)}, nil
+	unix.Close(fd)
+	return nil, ErrExhausted
 }
 
-// openDir refuses a directory that somebody else made.
-func openDir() (int, error) {
-	fd, err := unix.Open(Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+// lock sets the lock on the id's byte. It belongs to the open file, not to the
+// process (F_OFD_SETLK of fcntl(2)): two runs of one process exclude each other
+// as well, and the kernel drops it with the last descriptor.
+func lock(fd, n int, kind int16) error {
+	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: int64(n - First), Len: 1})
+}
+
+// openLocks opens the file with the locks, made if missing.
+func openLocks() (int, error) {
+	dir, err := openDir()
+	if err == unix.ENOENT {
+		if err := unix.Mkdir(Dir, 0o700); err != nil && err != unix.EEXIST {
+			return -1, &os.PathError{Op: "mkdir", Path: Dir, Err: err}
+		}
+		dir, err = openDir()
+	}
 	if err != nil {
 		return -1, &os.PathError{Op: "open", Path: Dir, Err: err}
 	}
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
-		unix.Close(fd)
-		return -1, &os.PathError{Op: "open", Path: Dir, Err: errors.New("not a private directory of root's")}
+	defer unix.Close(dir)
+	fd, err := unix.Openat(dir, lockFile, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return -1, &os.PathError{Op: "open", Path: Dir + "/" + lockFile, Err: err}
 	}
 	return fd, nil
 }
 
-// same says that the locked file is still the one of that name: its last
-// holder may have removed it between our open and our lock.
-func same(dir int, name string, fd int) bool {
-	var a, b unix.Stat_t
-	return unix.Fstat(fd, &a) == nil && unix.Fstatat(dir, name, &b, unix.AT_SYMLINK_NOFOLLOW) == nil && a.Ino == b.Ino && a.Dev == b.Dev
+// errForeign is a directory that somebody else made.
+var errForeign = errors.New("not a private directory of root's")
+
+func openDir() (int, error) {
+	fd, err := unix.Open(Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
+		unix.Close(fd)
+		return -1, errForeign
+	}
+	return fd, nil
 }
 
 // Release frees the id.
 func (id *ID) Release() {
-	os.Remove(Dir + "/" + id.file.Name())
-	id.file.Close()
-	os.Remove(Dir) // fails while others hold ids
-}
-
-// Sweep removes the files of holders that were killed. It costs one directory
-// read when there are none.
-func Sweep() int {
-	dir, err := os.Open(Dir)
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	names, _ := dir.Readdirnames(Count)
-	swept := 0
-	for _, name := range names {
-		n, err := strconv.Atoi(name)
-		if err != nil || n < First || n >= First+Count {
-			continue
-		}
-		if id, err := try(n); err == nil && id != nil {
-			id.Release()
-			swept++
-		}
-	}
-	os.Remove(Dir)
-	return swept
+	lock(id.fd, id.N, unix.F_UNLCK)
+	unix.Close(id.fd)
 }

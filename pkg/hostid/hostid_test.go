@@ -33,14 +33,41 @@ func TestUnique(t *testing.T) {
 	}
 	n := a.N
 	a.Release()
-	if _, err := os.Stat(filepath.Join(Dir, strconv.Itoa(n))); !os.IsNotExist(err) {
-		t.Errorf("the file of a released id: %v", err)
+	c, err := Take(n - First)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if c.N != n {
+		t.Errorf("the released id %d was not free: got %d", n, c.N)
+	}
+	c.Release()
 	b.Release()
 }
 
-// TestSweep: a killed holder's id is swept, a living one's never.
-func TestSweep(t *testing.T) {
+// TestWrap: the search goes on at the first id after the last.
+func TestWrap(t *testing.T) {
+	requireRoot(t)
+	a, err := Take(Count - 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Release()
+	b, err := Take(Count - 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Release()
+	if a.N == First+Count-1 && b.N >= First+Count-1 {
+		t.Errorf("after %d came %d", a.N, b.N)
+	}
+	if b.N < First || b.N >= First+Count {
+		t.Errorf("id %d is outside of the range", b.N)
+	}
+}
+
+// TestKilled: the id of a living holder in another process is never given, a
+// killed one's is free at once.
+func TestKilled(t *testing.T) {
 	requireRoot(t)
 	if n := os.Getenv("HOSTID_HOLDER"); n != "" {
 		seed, _ := strconv.Atoi(n)
@@ -51,12 +78,7 @@ func TestSweep(t *testing.T) {
 		os.Stdout.WriteString(strconv.Itoa(id.N) + "\n")
 		select {}
 	}
-	living, err := Take(20000)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer living.Release()
-	cmd := exec.Command("/proc/self/exe", "-test.run=^TestSweep$")
+	cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilled$")
 	cmd.Env = append(os.Environ(), "HOSTID_HOLDER=30000")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -69,20 +91,28 @@ func TestSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(Dir, line[:len(line)-1])
-	Sweep()
-	if _, err := os.Stat(file); err != nil {
-		t.Errorf("a living holder's id was swept: %v", err)
+	held, err := strconv.Atoi(line[:len(line)-1])
+	if err != nil {
+		t.Fatal(err)
 	}
+	other, err := Take(held - First)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.N == held {
+		t.Errorf("the living holder's id %d was given twice", held)
+	}
+	other.Release()
 	cmd.Process.Kill()
 	cmd.Wait()
-	Sweep()
-	if _, err := os.Stat(file); !os.IsNotExist(err) {
-		t.Errorf("a killed holder's id is still there: %v", err)
+	again, err := Take(held - First)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Join(Dir, strconv.Itoa(living.N))); err != nil {
-		t.Errorf("a living holder's id was swept: %v", err)
+	if again.N != held {
+		t.Errorf("the killed holder's id %d is not free: got %d", held, again.N)
 	}
+	again.Release()
 }
 
 func TestMaps(t *testing.T) {

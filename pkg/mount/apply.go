@@ -33,12 +33,20 @@ func (e *Error) Unwrap() error { return e.Errno }
 
 // Builder applies operations in order.
 type Builder struct {
-	root int // descriptor of the new root, -1 before OpRoot
+	root  int    // descriptor of the new root, -1 before OpRoot
+	dev   uint64 // of the root tmpfs
+	umask int    // the process's own, given back by Close; -1 before OpRoot
+
+	// The directory that the last operation worked in. Most operations come
+	// in runs of one directory, and a lookup is half of what each costs. It is
+	// forgotten with every mount, which may cover it.
+	dir     int
+	dirPath string
 }
 
 // New is a Builder for this process, which must be in a mount namespace of its
 // own. The caller holds the thread: the working directory moves with it.
-func New() *Builder { return &Builder{root: -1} }
+func New() *Builder { return &Builder{root: -1, umask: -1, dir: -1} }
 
 // Name is how an operation is called in plans and errors.
 func Name(o *wire.Op) string {
@@ -115,11 +123,16 @@ func (b *Builder) apply(o *wire.Op) error {
 	return unix.EINVAL
 }
 
-// Close drops the root descriptor; it must not reach the program.
+// Close drops the descriptors; they must not reach the program.
 func (b *Builder) Close() {
+	b.forget()
 	if b.root >= 0 {
 		unix.Close(b.root)
 		b.root = -1
+	}
+	if b.umask >= 0 {
+		unix.Umask(b.umask)
+		b.umask = -1
 	}
 }
 

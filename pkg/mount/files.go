@@ -31,27 +31,40 @@ func (b *Builder) openat(path string, flags uint64) (int, error) {
 	return unix.Openat2(b.root, relative(path), &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: beneath})
 }
 
-// parent opens the directory of path, made if missing, and returns the last name.
+// parent is the directory of path, made if missing, and the last name. The
+// descriptor stays the Builder's.
 func (b *Builder) parent(path string) (dir int, name string, err error) {
 	path = relative(path)
-	slash := -1
-	for i := range path {
-		if path[i] == '/' {
-			slash = i
-		}
+	above := up(path)
+	if above != "." {
+		name = path[len(above)+1:]
+	} else {
+		name = path
 	}
-	if slash < 0 {
-		dir, err = b.openat(".", unix.O_PATH|unix.O_DIRECTORY)
-		return dir, path, err
+	if b.dir >= 0 && b.dirPath == above {
+		return b.dir, name, nil
 	}
-	dir, err = b.openat(path[:slash], unix.O_PATH|unix.O_DIRECTORY)
+	dir, err = b.openat(above, unix.O_PATH|unix.O_DIRECTORY)
 	if err == unix.ENOENT {
-		if err = b.makeDir(path[:slash], 0o755); err != nil {
+		if err = b.makeDir(above, 0o755); err != nil {
 			return -1, "", err
 		}
-		dir, err = b.openat(path[:slash], unix.O_PATH|unix.O_DIRECTORY)
+		dir, err = b.openat(above, unix.O_PATH|unix.O_DIRECTORY)
 	}
-	return dir, path[slash+1:], err
+	if err != nil {
+		return -1, "", err
+	}
+	b.forget()
+	b.dir, b.dirPath = dir, above
+	return dir, name, nil
+}
+
+// forget drops the remembered directory.
+func (b *Builder) forget() {
+	if b.dir >= 0 {
+		unix.Close(b.dir)
+		b.dir = -1
+	}
 }
 
 // makeDir makes a directory and its parents; one that is there is left alone.
@@ -60,16 +73,11 @@ func (b *Builder) makeDir(path string, mode uint32) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
 	err = unix.Mkdirat(dir, name, mode)
 	if err == unix.EEXIST {
 		return b.mustBeDir(path)
 	}
-	if err != nil {
-		return err
-	}
-	// The umask must not decide what the program may write.
-	return unix.Fchmodat(dir, name, mode, 0)
+	return err
 }
 
 func (b *Builder) mustBeDir(path string) error {
@@ -85,12 +93,7 @@ func (b *Builder) create(path string, mode uint32) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
-	if err != nil {
-		return -1, err
-	}
-	return fd, unix.Fchmod(fd, mode)
+	return unix.Openat(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, mode)
 }
 
 func (b *Builder) makeFile(o *wire.Op) error {
@@ -138,7 +141,6 @@ func (b *Builder) makeLink(o *wire.Op) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(dir)
 	return unix.Symlinkat(o.Source, dir, name)
 }
 
@@ -156,15 +158,11 @@ func (b *Builder) mountPoint(mount int, target string) (int, error) {
 	if err := unix.Fstat(mount, &st); err != nil {
 		return -1, err
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
-		err = b.makeDir(target, 0o755)
-	} else {
-		var f int
-		if f, err = b.create(target, 0o644); err == nil {
-			unix.Close(f)
-		}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		fd, err = b.create(target, 0o644)
+		return fd, explain(target, err)
 	}
-	if err != nil {
+	if err = b.makeDir(target, 0o755); err != nil {
 		return -1, explain(target, err)
 	}
 	return b.openat(target, unix.O_PATH)
@@ -173,11 +171,11 @@ func (b *Builder) mountPoint(mount int, target string) (int, error) {
 // mustBeOurs refuses to make a mount point anywhere but in the root tmpfs: in a
 // writable mount it would stay behind in the caller's own directory.
 func (b *Builder) mustBeOurs(target string) error {
-	var root, st unix.Stat_t
-	if err := unix.Fstat(b.root, &root); err != nil {
-		return err
+	above := up(relative(target))
+	if b.dir >= 0 && b.dirPath == above {
+		return b.onRoot(b.dir, target)
 	}
-	for path := relative(target); ; path = up(path) {
+	for path := above; ; path = up(path) {
 		fd, err := b.openat(path, unix.O_PATH)
 		if err == unix.ENOENT && path != "." {
 			continue
@@ -185,13 +183,22 @@ func (b *Builder) mustBeOurs(target string) error {
 		if err != nil {
 			return explain(target, err)
 		}
-		err = unix.Fstat(fd, &st)
+		err = b.onRoot(fd, target)
 		unix.Close(fd)
-		if err == nil && st.Dev != root.Dev {
-			return explain(target, unix.EROFS)
-		}
 		return err
 	}
+}
+
+// onRoot says whether fd lies on the root tmpfs itself.
+func (b *Builder) onRoot(fd int, target string) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if uint64(st.Dev) != b.dev {
+		return explain(target, unix.EROFS)
+	}
+	return nil
 }
 
 func up(path string) string {

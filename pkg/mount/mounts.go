@@ -109,6 +109,13 @@ func (b *Builder) makeRoot(o *wire.Op) error {
 		return err
 	}
 	b.root = fd
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	b.dev = uint64(st.Dev)
+	// The umask must not decide what the program may read and write.
+	b.umask = unix.Umask(0)
 	return unix.Fchdir(fd)
 }
 
@@ -169,6 +176,7 @@ func (b *Builder) attach(fd int, o *wire.Op) error {
 		return err
 	}
 	defer unix.Close(target)
+	b.forget()
 	return moveMount(fd, target, "")
 }
 
@@ -187,6 +195,7 @@ func (b *Builder) filesystem(o *wire.Op, fstype string, opts []option) error {
 		return err
 	}
 	defer unix.Close(target)
+	b.forget()
 	return moveMount(fd, target, "")
 }
 
@@ -195,26 +204,26 @@ func (b *Builder) filesystem(o *wire.Op, fstype string, opts []option) error {
 const emptyDir = "dev/shm"
 
 // mask covers a file with /dev/null and a directory with an empty read-only
-// one. What this kernel does not have needs no mask.
+// one. What this kernel does not have needs no mask. It looks first: a mount
+// that fails makes the kernel wait for an RCU grace period.
 func (b *Builder) mask(o *wire.Op) error {
-	target, err := b.openat(o.Target, unix.O_PATH)
+	target := relative(o.Target)
+	var st unix.Stat_t
+	err := unix.Fstatat(b.root, target, &st, unix.AT_SYMLINK_NOFOLLOW)
 	if err == unix.ENOENT || err == unix.ENOTDIR {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	var st unix.Stat_t
-	err = unix.Fstat(target, &st)
-	unix.Close(target)
-	if err != nil {
-		return err
-	}
 	source := "dev/null"
-	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFDIR:
 		source = emptyDir
+	case unix.S_IFLNK:
+		return unix.ELOOP
 	}
-	return unix.Mount(source, relative(o.Target), "", unix.MS_BIND, "")
+	return unix.Mount(source, target, "", unix.MS_BIND, "")
 }
 
 // pivot makes the tmpfs the root and lets go of the host's. pivot_root(".", ".")

@@ -67,9 +67,6 @@ func (f *failure) Error() string { return f.cause.What }
 
 // sweep removes what a supervisor that was killed has left behind.
 func (r *runner) sweep() error {
-	if hostid.Available() {
-		hostid.Sweep()
-	}
 	cgroup.Sweep(r.cgroupOptions("sweep")) // a failure here is met again, and named, by Create
 	return nil
 }
