@@ -34,19 +34,22 @@ func (b *builder) source(path string, write bool) (rootfs.Source, error) {
 	if err := b.plan.Spec.CheckSource(real, write); err != nil {
 		return rootfs.Source{}, err
 	}
-	var st unix.Stat_t
-	if err := unix.Lstat(real, &st); err != nil {
+	src, mode, err := rootfs.Pin(real)
+	if err == unix.ELOOP {
+		return rootfs.Source{}, refusal.Newf("mount source %s became a link while it was looked at", strconv.Quote(path))
+	}
+	if err != nil {
 		return rootfs.Source{}, refusal.Newf("mount source %s: %v", strconv.Quote(path), err)
 	}
-	if kind := badKind(st.Mode); kind != "" && !allowed(&b.plan.Spec, real) {
+	if kind := badKind(mode); kind != "" && !allowed(&b.plan.Spec, real) {
 		return rootfs.Source{}, refusal.Newf("mount source %s is a %s: it leads out of the sandbox", strconv.Quote(path), kind).
 			Hint("--allow-mount %s   # only if the program may speak to it", strconv.Quote(real))
 	}
-	if err := readable(real, st.Mode); err != nil {
+	if err := readable(real, mode); err != nil {
 		return rootfs.Source{}, refusal.Newf("mount source %s: %v", strconv.Quote(path), err).
 			Hint("ls -ld %s", strconv.Quote(path))
 	}
-	return rootfs.Look(real)
+	return src, nil
 }
 
 // badKind names the kinds of file that are a door rather than data.

@@ -126,6 +126,26 @@ func Look(path string) (Source, error) {
 	}, nil
 }
 
+// Pin looks at a path of the caller's that was resolved and judged. No part of
+// it may be a link: one that was put there since would lead to a place that
+// nobody judged. mode is the file's type and permissions.
+func Pin(path string) (src Source, mode uint32, err error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, path, how)
+	if err != nil {
+		return Source{}, 0, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return Source{}, 0, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		return Source{}, 0, unix.ELOOP // O_PATH opens a link that is the last part
+	}
+	return Source{Path: path, Dir: st.Mode&unix.S_IFMT == unix.S_IFDIR, Dev: uint64(st.Dev), Ino: st.Ino}, st.Mode, nil
+}
+
 // skeleton is the rest of the tree: directories and links of our own.
 func (p *planner) skeleton() {
 	for _, d := range []string{"/dev/pts", "/dev/shm", "/proc", "/sys", "/tmp", Work, Out, CodeDir} {
