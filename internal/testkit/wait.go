@@ -106,3 +106,16 @@ func WaitPidfd(t testing.TB, fd int) {
 		}
 	}
 }
+
+// Eventually waits for a state of the kernel's that comes without an event, by
+// looking again and again.
+func Eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		unix.Poll(nil, 1) // gives the processor to who is waited for
+	}
+}

@@ -1,0 +1,146 @@
+package escape
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+func TestProcessesOfTheHostAreUnseen(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		mine := os.Getpid()
+		o := must(t, testkit.Sh(t, who, "cd /proc; echo [0-9]*; readlink self"))
+		// The shell alone, for its echo is built in, and not PID 1; then readlink.
+		var shell, link int
+		if n, err := fmt.Sscanf(o.Stdout, "%d\n%d\n", &shell, &link); n != 2 || err != nil || shell == 1 || link != shell+1 {
+			t.Errorf("processes %q, want the shell and then readlink", o.Stdout)
+		}
+		attempt(t, who, nil, append(
+			all("ESRCH", fmt.Sprintf("kill:%d:9", mine+100000), fmt.Sprintf("nice:%d", mine+100000)),
+			all(unseen, fmt.Sprintf("open:r:/proc/%d/environ", mine+100000), "list:/proc/1", "open:r:/proc/1/environ", "open:r:/proc/1/mem",
+				"open:r:/proc/1/maps", "readlink:/proc/1/exe", "readlink:/proc/1/root", "readlink:/proc/1/cwd", "list:/proc/1/fd",
+				"open:r:/proc/1/status", "open:r:/proc/1/task/1/environ", "open:rw:/proc/1/exe", "open:path:/proc/1/exe")...))
+	})
+}
+
+// masked are read as empty or are not there; none may tell about the host.
+var masked = []string{
+	"cmdline", "config.gz", "diskstats", "interrupts", "iomem", "ioports", "kallsyms", "kcore", "key-users", "keys", "kmsg",
+	"latency_stats", "modules", "partitions", "sched_debug", "sysrq-trigger", "timer_list",
+}
+
+var maskedDirs = []string{"acpi", "asound", "bus", "driver", "fs", "irq", "scsi"}
+
+func TestProcIsMasked(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		script := "cd /proc; for f in " + strings.Join(masked, " ") + "; do [ -e $f ] && printf '%s ' $f && wc -c <$f; done; " +
+			"for d in " + strings.Join(maskedDirs, " ") + "; do [ -e $d ] && printf '%s %s\\n' $d $(ls -A $d | wc -l); done; true"
+		o := must(t, testkit.Sh(t, who, script))
+		seen := 0
+		for line := range strings.Lines(o.Stdout) {
+			if !strings.HasSuffix(line, " 0\n") {
+				t.Errorf("not empty: %s", line)
+			}
+			seen++
+		}
+		if seen < 12 {
+			t.Errorf("only %d of the masked files exist here: %s", seen, o.Stdout)
+		}
+	})
+}
+
+func TestKernelSettingsCannotBeWritten(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		attempt(t, who, nil, slices.Concat(
+			// The network namespace's own settings would be the program's to
+			// change by owner; the read-only mount is what stops it.
+			all("EROFS", "chmod:777:/proc/sys/net/ipv4/ip_forward", "chmod:777:/proc/sys/kernel/core_pattern"),
+			all("EACCES", "open:w:/proc/sys/kernel/core_pattern", "open:w:/proc/sys/kernel/hostname", "open:w:/proc/sys/vm/drop_caches", "open:w:/proc/sys/net/ipv4/ip_forward"),
+			all("EPERM", "remount:/proc/sys", "umount:/proc/sys", "umount:/proc/kmsg", "mount:proc:/tmp"),
+		))
+	})
+}
+
+func TestDevHoldsOnlyHarmlessNodes(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := must(t, testkit.Sh(t, who, "cd /dev; ls -A | LC_ALL=C sort | tr '\\n' ' '; echo; stat -c '%n %F %t:%T' null zero full random urandom; "+
+			"ls -A pts; readlink fd stdin stdout stderr ptmx; ls -A shm"))
+		want := "fd full null ptmx pts random shm stderr stdin stdout urandom zero \n" +
+			"null character special file 1:3\nzero character special file 1:5\nfull character special file 1:7\n" +
+			"random character special file 1:8\nurandom character special file 1:9\nptmx\n" +
+			"/proc/self/fd\n/proc/self/fd/0\n/proc/self/fd/1\n/proc/self/fd/2\npts/ptmx\n"
+		if o.Stdout != want {
+			t.Errorf("%q, want %q", o.Stdout, want)
+		}
+		attempt(t, who, nil, append(all("EPERM", "mknod:/tmp/disk", "mknod:/dev/shm/disk", "mknod:/work/disk", "chmod:666:/dev/null"),
+			all("ENOENT", "open:r:/dev/mem", "open:r:/dev/kmsg", "open:r:/dev/kvm", "open:r:/dev/fuse", "open:r:/dev/tty", "open:r:/dev/vda",
+				"open:r:/dev/sda", "open:r:/dev/net/tun", "open:r:/dev/console", "list:/dev/mqueue", "list:/dev/hugepages")...))
+	})
+}
+
+func TestSysShowsOnlyTheOwnCgroup(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		if !who.Limited() {
+			attempt(t, who, nil, []try{{"list:/sys", "OK"}, {"list:/sys/fs", "ENOENT"}})
+			return
+		}
+		o := must(t, testkit.Sh(t, who, "ls /sys /sys/fs; cat /proc/self/cgroup"))
+		if want := "/sys:\nfs\n\n/sys/fs:\ncgroup\n"; !strings.HasPrefix(o.Stdout, want) || strings.Contains(o.Stdout, "sandglass") {
+			t.Errorf("%q, want %q and no name of a group of the host's", o.Stdout, want)
+		}
+		// The directory of a group is not to be listed, its files are known.
+		files := map[string][]string{"cgroup1": {
+			"memory/memory.limit_in_bytes", "memory/tasks", "memory/cgroup.procs", "pids/pids.max", "pids/tasks", "cpu/cpu.cfs_quota_us", "cpu/tasks",
+		}, "cgroup2": {"memory.max", "pids.max", "cpu.max", "cgroup.procs", "cgroup.kill", "cgroup.freeze", "cgroup.subtree_control"}}
+		version := string(o.Result.Limits["memory"].EnforcedBy)
+		if len(files[version]) == 0 {
+			t.Fatalf("memory is held by %q", version)
+		}
+		var tries []try
+		for _, f := range files[version] {
+			tries = append(tries, try{"chmod:666:/sys/fs/cgroup/" + f, "EROFS"})
+		}
+		attempt(t, who, nil, append(tries, try{"mkdir:/sys/fs/cgroup/x", "EROFS"}))
+	})
+}
+
+func TestHostnameAndIPCAreItsOwn(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := must(t, testkit.Sh(t, who, "hostname; cat /etc/hostname; uname -n; cat /proc/sysvipc/shm /proc/sysvipc/sem /proc/sysvipc/msg | grep -c '[0-9]'; true"))
+		if want := "sandglass\nsandglass\nsandglass\n"; !strings.HasPrefix(o.Stdout, want) || !strings.HasSuffix(o.Stdout, "\n0\n") {
+			t.Errorf("%q, want %q and no object", o.Stdout, want)
+		}
+		attempt(t, who, nil, []try{{"sethostname:other", "EPERM"}, {"open:w:/etc/hostname", "EROFS"}})
+	})
+}
+
+// The host's shared memory segment with a known key is not to be had inside.
+func TestHostSharedMemoryIsUnseen(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		key, id := sharedSegment(t)
+		attempt(t, who, nil, []try{{fmt.Sprintf("shmget:%d", key), "ENOENT"}, {fmt.Sprintf("shmat:%d", id), "EINVAL"}})
+	})
+}
+
+func TestEtcIsSynthetic(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := must(t, testkit.Sh(t, who, "cat /etc/passwd /etc/group /etc/hosts /etc/resolv.conf /etc/nsswitch.conf"))
+		host, err := os.Hostname()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{host + "\n", " " + host, "/home/cloudsdk", "cloudsdk", "systemd-network", "nameserver 1", "nameserver 8"} {
+			if strings.Contains(o.Stdout, s) {
+				t.Errorf("/etc tells %q of the host", s)
+			}
+		}
+		users := must(t, testkit.Sh(t, who, "cut -d: -f1,3,4 /etc/passwd; cut -d: -f1,3 /etc/group"))
+		if want := "root:0:0\nnobody:65534:65534\nroot:0\nnogroup:65534\n"; users.Stdout != want {
+			t.Errorf("accounts %q, want %q", users.Stdout, want)
+		}
+	})
+}
