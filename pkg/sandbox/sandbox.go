@@ -3,7 +3,8 @@
 //
 // A sandbox's PID 1 is the running executable, started again. So a program
 // that uses this package calls Init first thing in main, or names the
-// sandglass binary in Spec.InitPath.
+// sandglass binary in Spec.InitPath. A program that links C (cgo) must do the
+// latter: Go cannot drop the privileges of all threads at once there.
 //
 //	func main() {
 //		sandbox.Init()
