@@ -125,6 +125,27 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// What a file says goes before what it is called, when it can be had.
+func TestShebangBeforeExtension(t *testing.T) {
+	for _, c := range []struct{ line, want string }{
+		{"#!/usr/bin/env bash\n", "bash"},
+		{"#!/bin/bash\n", "bash"},
+		{"#!/bin/sh\n", "sh"},
+		{"#!/usr/bin/env no-such-shell\n", "sh"},
+		{"echo x\n", "sh"},
+	} {
+		file := write(t, "x.sh", c.line, 0o644)
+		p := mustBuild(t, func(s *policy.Spec) { s.Program = policy.Program{File: file} })
+		want, err := filepath.EvalSymlinks("/bin/" + c.want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := filepath.EvalSymlinks(p.Program.Argv[0]); got != want {
+			t.Errorf("%q: %v, want %s", c.line, p.Program.Argv, want)
+		}
+	}
+}
+
 func TestFilesRefused(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo.sh")
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {

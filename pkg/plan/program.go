@@ -61,6 +61,9 @@ func (b *builder) runFile(path string) error {
 	lang := b.plan.Spec.Program.Lang
 	if lang == "" {
 		lang, _ = runtimes.ByExtension(path)
+		if b.saysOther(head, lang) {
+			lang = ""
+		}
 	}
 	if lang != "" {
 		return b.runCode(lang, name, code)
@@ -84,6 +87,24 @@ func (b *builder) runFile(path string) error {
 	argv := append([]string{exe}, sb.Args...)
 	b.exec(append(append(argv, inside), b.plan.Spec.Program.Args...))
 	return nil
+}
+
+// saysOther is whether a file's #! line names an interpreter that is here and
+// is not of the language of the file's name: NAME.sh is often bash's, and what
+// a file says goes before what it is called.
+func (b *builder) saysOther(head []byte, lang string) bool {
+	sb, ok := runtimes.FromShebang(head)
+	if !ok {
+		return false
+	}
+	if l, _ := runtimes.Lang(filepath.Base(sb.Interpreter)); l == lang {
+		return false
+	}
+	if !b.host() {
+		return true
+	}
+	_, err := b.finder.Find(sb.Interpreter)
+	return err == nil
 }
 
 // look reads the head of a regular file that is to be copied in.
