@@ -110,6 +110,19 @@ static int namespaces(void) {
     errno = 0; return -2;
 }
 
+/* forks N children that stay, and says how many there were before the first refusal. */
+static int forks(int n) {
+    int made = 0, e = 0;
+    for (; made < n; made++) {
+        pid_t k = fork();
+        if (k < 0) { e = errno; break; }
+        if (!k) { pause(); _exit(0); }
+    }
+    printf("forked %d\n", made);
+    errno = e;
+    return e ? -1 : 0;
+}
+
 static int processes(void) {
     if (is("kill")) return kill(num(1), num(2));
     if (is("raise")) return raise(num(1));
@@ -120,6 +133,7 @@ static int processes(void) {
     if (is("getfd")) return syscall(438, syscall(SYS_pidfd_open, num(1), 0), num(2), 0);
     if (is("nice")) return setpriority(PRIO_PROCESS, num(1), 19);
     if (is("affinity")) { cpu_set_t c; CPU_ZERO(&c); CPU_SET(0, &c); return sched_setaffinity(num(1), sizeof c, &c); }
+    if (is("forks")) return forks(num(1));
     if (is("ids")) { printf("ids %d %d %d %d\n", getuid(), geteuid(), getgid(), getegid()); return 0; }
     if (is("shmat")) return shmat(num(1), 0, 0) == (void *)-1 ? -1 : 0;
     if (is("shmget")) return shmget(num(1), 1, 0);
