@@ -1,10 +1,10 @@
 // Package hostid gives each live sandbox of a root caller a host user and group
 // id of its own, so that two sandboxes can neither signal, trace nor read each
 // other even if one gets out of its namespaces, and no file on the host is
-// theirs. An id is held by a lock on one byte of a file in a directory of
-// root's, and free again when its holder ends, however it ends: there is
-// nothing to sweep. The empty file stays, since making and removing one for
-// every run costs up to milliseconds where /run is on a disk, as in containers.
+// theirs. An id is held by a lock on one byte of a file that only root may open,
+// and free again when its holder ends, however it ends: there is nothing to
+// sweep. The file is one of the kernel's own, so there is nothing to make and
+// nothing to leave behind either.
 package hostid
 
 import (
@@ -16,12 +16,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Dir holds the file with the locks. Only root may enter it: another user could
-// otherwise hold locks and use ids up.
+// File carries the locks. Only root may open it for writing, which a lock needs:
+// another user could otherwise hold locks and use ids up. It is opened for its
+// inode alone, never read or written.
+const File = "/proc/sys/user/max_user_namespaces"
+
+// Dir holds a file of our own where /proc/sys is read-only (in a container, in
+// a service with ProtectKernelTunables=). The two files cannot see each other's
+// locks, so each has its own half of the range.
 const Dir = "/run/sandglass"
 
-// lockFile is the name of the file in Dir.
-const lockFile = "ids"
+// ownFile is the name of the file in Dir.
+const ownFile = "ids"
 
 // The range lies above what systemd, shadow's subordinate ids and directory
 // services hand out (systemd's "Users, Groups, UIDs and GIDs": 524288 to
@@ -36,9 +42,17 @@ var ErrExhausted = errors.New("all host ids are in use")
 
 // ID is one held id.
 type ID struct {
-	N  int
-	fd int
+	N     int
+	locks locks
 }
+
+// locks is an open file and the first id that it holds locks for.
+type locks struct {
+	fd, first int
+}
+
+// half is how many ids each file holds locks for.
+const half = Count / 2
 
 // Available says whether this process may map ids of the range: it is root in
 // a user namespace that has them.
@@ -82,34 +96,43 @@ func maps(path string) bool {
 // Take holds a free id. The search starts at a place that differs between
 // processes, so that two rarely try the same one.
 func Take(seed int) (*ID, error) {
-	fd, err := openLocks()
+	l, err := openLocks()
 	if err != nil {
 		return nil, err
 	}
-	for i := range Count {
-		n := First + (seed+i)%Count
-		switch err := lock(fd, n, unix.F_WRLCK); err {
+	for i := range half {
+		n := l.first + (seed+i)%half
+		switch err := l.set(n, unix.F_WRLCK); err {
 		case nil:
-			return &ID{N: n, fd: fd}, nil
+			return &ID{N: n, locks: l}, nil
 		case unix.EAGAIN, unix.EACCES: // in use
 		default:
-			unix.Close(fd)
-			return nil, &os.PathError{Op: "lock", Path: Dir + "/" + lockFile, Err: err}
+			unix.Close(l.fd)
+			return nil, &os.PathError{Op: "lock", Path: strconv.Itoa(n), Err: err}
 		}
 	}
-	unix.Close(fd)
+	unix.Close(l.fd)
 	return nil, ErrExhausted
 }
 
-// lock sets the lock on the id's byte. It belongs to the open file, not to the
-// process (F_OFD_SETLK of fcntl(2)): two runs of one process exclude each other
-// as well, and the kernel drops it with the last descriptor.
-func lock(fd, n int, kind int16) error {
-	return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: int64(n - First), Len: 1})
+// set changes the lock on the id's byte. It belongs to the open file, not to
+// the process (F_OFD_SETLK of fcntl(2)): two runs of one process exclude each
+// other as well, and the kernel drops it with the last descriptor.
+func (l locks) set(n int, kind int16) error {
+	return unix.FcntlFlock(uintptr(l.fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: kind, Start: int64(n - l.first), Len: 1})
 }
 
-// openLocks opens the file with the locks, made if missing.
-func openLocks() (int, error) {
+func openLocks() (locks, error) {
+	fd, err := unix.Open(File, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err == nil {
+		return locks{fd, First}, nil
+	}
+	fd, err = openOwn()
+	return locks{fd, First + half}, err
+}
+
+// openOwn opens the file in Dir, both made if missing.
+func openOwn() (int, error) {
 	dir, err := openDir()
 	if err == unix.ENOENT {
 		if err := unix.Mkdir(Dir, 0o700); err != nil && err != unix.EEXIST {
@@ -121,9 +144,9 @@ func openLocks() (int, error) {
 		return -1, &os.PathError{Op: "open", Path: Dir, Err: err}
 	}
 	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, lockFile, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Openat(dir, ownFile, unix.O_RDWR|unix.O_CREAT|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if err != nil {
-		return -1, &os.PathError{Op: "open", Path: Dir + "/" + lockFile, Err: err}
+		return -1, &os.PathError{Op: "open", Path: Dir + "/" + ownFile, Err: err}
 	}
 	return fd, nil
 }
@@ -146,6 +169,6 @@ func openDir() (int, error) {
 
 // Release frees the id.
 func (id *ID) Release() {
-	lock(id.fd, id.N, unix.F_UNLCK)
-	unix.Close(id.fd)
+	id.locks.set(id.N, unix.F_UNLCK)
+	unix.Close(id.locks.fd)
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func requireRoot(t *testing.T) {
@@ -28,7 +30,7 @@ func TestUnique(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.N == b.N || a.N < First || b.N >= First+Count {
+	if a.N == b.N || a.N < First || b.N >= First+half {
 		t.Errorf("ids %d and %d", a.N, b.N)
 	}
 	n := a.N
@@ -47,22 +49,47 @@ func TestUnique(t *testing.T) {
 // TestWrap: the search goes on at the first id after the last.
 func TestWrap(t *testing.T) {
 	requireRoot(t)
-	a, err := Take(Count - 1)
+	a, err := Take(half - 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Release()
-	b, err := Take(Count - 1)
+	b, err := Take(half - 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Release()
-	if a.N == First+Count-1 && b.N >= First+Count-1 {
+	if a.N == First+half-1 && b.N >= First+half-1 {
 		t.Errorf("after %d came %d", a.N, b.N)
 	}
-	if b.N < First || b.N >= First+Count {
+	if b.N < First || b.N >= First+half {
 		t.Errorf("id %d is outside of the range", b.N)
 	}
+}
+
+// TestOwnFile: where the kernel's file cannot be opened the ids come from the
+// other half of the range.
+func TestOwnFile(t *testing.T) {
+	requireRoot(t)
+	fd, err := openOwn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := locks{fd, First + half}
+	defer unix.Close(fd)
+	if err := l.set(First+half, unix.F_WRLCK); err != nil {
+		t.Error(err)
+	}
+	id, err := Take(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer id.Release()
+	if id.N >= First+half {
+		t.Errorf("id %d is of the other half", id.N)
+	}
+	os.Remove(Dir + "/" + ownFile)
+	os.Remove(Dir)
 }
 
 // TestKilled: the id of a living holder in another process is never given, a
