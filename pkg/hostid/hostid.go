@@ -19,7 +19,7 @@ import (
 // File carries the locks. Only root may open it for writing, which a lock needs:
 // another user could otherwise hold locks and use ids up. It is opened for its
 // inode alone, never read or written.
-const File = "/proc/sys/user/max_user_namespaces"
+const File = "/proc/sys/kernel/overflowuid"
 
 // Dir holds a file of our own where /proc/sys is read-only (in a container, in
 // a service with ProtectKernelTunables=). The two files cannot see each other's
