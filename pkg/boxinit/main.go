@@ -28,31 +28,16 @@ func Main() {
 	if control == nil {
 		os.Exit(1)
 	}
-	cfg, err := receive(control)
-	if err != nil {
-		os.Exit(1)
-	}
-	b := &box{cfg: cfg, outDir: -1, pidfd: -1}
+	b := &box{control: control, cfg: &wire.Config{}, outDir: -1, pidfd: -1}
 	for _, s := range Steps() {
 		if err := s.Do(b); err != nil {
-			report(control, failure(cfg, s.Name, err), nil)
+			report(control, failure(b.cfg, s.Name, err), nil)
 			os.Exit(1)
 		}
 	}
 	report(control, &wire.Report{Type: wire.TypeStarted}, b.descriptors())
 	wait(control, b.pid)
 	os.Exit(0)
-}
-
-func receive(control *os.File) (*wire.Config, error) {
-	t, body, err := wire.ReadFrame(control, wire.MaxConfig)
-	if err != nil {
-		return nil, err
-	}
-	if t != wire.TypeConfig {
-		return nil, wire.ErrMalformed
-	}
-	return wire.DecodeConfig(body)
 }
 
 // failure turns a step's error into the message that names it.

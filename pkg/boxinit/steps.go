@@ -7,6 +7,8 @@
 package boxinit
 
 import (
+	"os"
+
 	"sandglass/internal/sys"
 	"sandglass/pkg/mount"
 	"sandglass/pkg/wire"
@@ -19,6 +21,7 @@ const controlFD = 3
 
 // box is init's state while it works through the steps.
 type box struct {
+	control *os.File
 	cfg     *wire.Config
 	builder *mount.Builder
 	outDir  int
@@ -33,7 +36,8 @@ type Step struct {
 	Do   func(*box) error
 }
 
-// Steps is the order. Each step that needs a capability stands before
+// Steps is the order. The supervisor clones init before it has a plan, so that
+// the two work side by side; what needs none stands first. Each step that needs a capability stands before
 // "drop capabilities"; the program starts after the root is final and before
 // init confines itself, because clone3 into a cgroup is not in the filter.
 func Steps() []Step {
@@ -42,6 +46,7 @@ func Steps() []Step {
 		{"hide init", hideInit},
 		{"default signals of init", defaultSignals},
 		{"die with the supervisor", dieWithSupervisor},
+		{"receive the plan", receivePlan},
 		{"hostname", setHostname},
 		{"loopback", loopback},
 		{"mounts", buildRoot},

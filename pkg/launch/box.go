@@ -21,7 +21,7 @@ type Box struct {
 	Config   wire.Config
 	Identity Identity
 	Group    *cgroup.Group
-	Self     string // the binary that becomes init, normally /proc/self/exe
+	Init     *Init // see Boot
 
 	Timeout time.Duration // wall clock from the program's start
 	CPUTime time.Duration // of the whole tree, 0: none
@@ -36,13 +36,10 @@ type Box struct {
 	files []*os.File
 }
 
-// firstFile is the number inside of the first descriptor after the control socket.
-const firstFile = 4
-
 // AddFile passes f to init and returns its number there. Run closes f.
 func (b *Box) AddFile(f *os.File) int32 {
 	b.files = append(b.files, f)
-	return int32(firstFile + len(b.files) - 1)
+	return int32(wire.FirstFile + len(b.files) - 1)
 }
 
 // AddFD is AddFile for a bare descriptor, which is taken over.

@@ -99,6 +99,22 @@ func closeAll(fds []int) {
 	}
 }
 
+// sendFiles passes descriptors to init, in order.
+func sendFiles(control *os.File, files []*os.File) error {
+	for len(files) > 0 {
+		n := min(len(files), wire.MaxFiles)
+		fds := make([]int, n)
+		for i := range fds {
+			fds[i] = int(files[i].Fd())
+		}
+		if err := unix.Sendmsg(int(control.Fd()), wire.Frame(wire.TypeFiles, nil), unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL); err != nil {
+			return os.NewSyscallError("sendmsg", err)
+		}
+		files = files[n:]
+	}
+	return nil
+}
+
 // send writes a frame without waiting for init to read it: a plan that is
 // larger than the socket's buffer goes on in the background.
 func send(control *os.File, frame []byte) {

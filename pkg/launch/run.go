@@ -3,7 +3,6 @@ package launch
 import (
 	"context"
 	"os"
-	"runtime"
 	"time"
 
 	"sandglass/pkg/result"
@@ -21,13 +20,9 @@ const reapTime = 10 * time.Second
 
 // Run starts the box and blocks until nothing of it runs any more. It always
 // kills what it started, whatever went wrong.
-//
-// The goroutine keeps its thread: init's parent-death signal is tied to it.
 func Run(ctx context.Context, b *Box) *Ending {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	defer b.Close()
-	s := &session{box: b, end: &Ending{}, began: time.Now(), full: make(chan struct{}, 2), reaped: make(chan struct{})}
+	s := &session{box: b, end: &Ending{}, began: b.Init.began, full: make(chan struct{}, 2), reaped: make(chan struct{})}
 	if err := s.start(); err != nil {
 		s.end.Outcome, s.end.Error = result.Failed, err.Error()
 		explainSpawn(s.end, err)
@@ -65,33 +60,24 @@ type session struct {
 	stuck   bool         // killed, and not dead within reapTime
 }
 
-// start makes pipes and the control socket, sends the plan and clones init.
+// start makes the pipes and sends init its plan.
 func (s *session) start() error {
-	b := s.box
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
+	b, in := s.box, s.box.Init
+	<-in.ready
+	if in.err != nil {
+		return in.err
 	}
-	s.control = os.NewFile(uintptr(pair[0]), "control")
-	remote := os.NewFile(uintptr(pair[1]), "control of init")
-	defer remote.Close()
 	streams, err := s.pipes()
-	if err != nil {
-		s.control.Close()
-		return err
+	if err == nil {
+		err = sendFiles(in.control, b.files)
 	}
-	fds := []uintptr{^uintptr(0), ^uintptr(0), ^uintptr(0), remote.Fd()}
-	for _, f := range b.files {
-		fds = append(fds, f.Fd())
-	}
-	send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
-	s.pid, s.pidfd, err = spawn(b, fds)
-	b.Close()
 	if err != nil {
-		s.control.Close()
 		closePipes(streams)
 		return err
 	}
+	s.pid, s.pidfd, s.control = in.pid, in.pidfd, in.control
+	send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
+	b.Close()
 	s.events = listen(s.control)
 	s.out = startPump(streams[0], b.Stdout, b.OutputLimit, s.overflow)
 	s.err = startPump(streams[1], b.Stderr, b.OutputLimit, s.overflow)
@@ -321,6 +307,6 @@ func (s *session) drain() {
 }
 
 func (s *session) close() {
-	unix.Close(s.pidfd)
-	s.control.Close()
+	s.box.Init.close()
+	close(s.box.Init.done)
 }

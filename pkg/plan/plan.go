@@ -40,20 +40,44 @@ const Hostname = "sandglass"
 
 // Build decides everything. The errors are *refusal.Error.
 func Build(s policy.Spec) (*Plan, error) {
+	p, err := Begin(s)
+	if err == nil {
+		err = p.Complete()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// Begin decides what needs no long look at the host: whether the Spec is valid,
+// the filter, the limits. It is what a run starts init with.
+func Begin(s policy.Spec) (*Plan, error) {
 	if s.Home == "" {
 		s.Home = home()
 	}
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
-	b := &builder{plan: &Plan{Spec: s}, finder: finder()}
-	for _, step := range []func() error{b.filter, b.limits, b.mounts, b.runtimes, b.program, b.environment} {
+	b := &builder{plan: &Plan{Spec: s}}
+	for _, step := range []func() error{b.filter, b.limits} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
-	b.input()
 	return b.plan, nil
+}
+
+// Complete decides the rest. It may be called once.
+func (p *Plan) Complete() error {
+	b := &builder{plan: p, finder: finder()}
+	for _, step := range []func() error{b.mounts, b.runtimes, b.program, b.environment} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	b.input()
+	return nil
 }
 
 // Items lists the root's operations. The cgroup's directories are known only

@@ -31,6 +31,7 @@ type runner struct {
 
 	id    *hostid.ID
 	group *cgroup.Group
+	init  *launch.Init
 	box   *launch.Box
 }
 
@@ -39,7 +40,7 @@ var serial atomic.Int64
 
 func (r *runner) do(ctx context.Context) error {
 	defer r.release()
-	for _, step := range []func() error{r.sweep, r.identity, r.cgroup, r.build} {
+	for _, step := range []func() error{r.sweep, r.identity, r.cgroup, r.boot, r.plan.Complete, r.build} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -108,10 +109,16 @@ func (r *runner) cgroup() error {
 	return nil
 }
 
+// boot starts init, which needs the rest of the plan only when it is up.
+func (r *runner) boot() error {
+	r.init = launch.Boot(r.self, r.box.Identity, r.group)
+	return nil
+}
+
 // build fills the box from the plan.
 func (r *runner) build() error {
 	b, s := r.box, r.spec
-	b.Self, b.Group = r.self, r.group
+	b.Init, b.Group = r.init, r.group
 	b.Timeout, b.CPUTime = s.Limits.Timeout, s.Limits.CPUTime
 	if r.group.EnforcedBy(cgroup.Memory) == result.ByNone {
 		b.MemoryMax = s.Limits.Memory
@@ -200,6 +207,9 @@ func (r *runner) collect(ctx context.Context, end *launch.Ending) error {
 }
 
 func (r *runner) release() {
+	if r.init != nil {
+		r.init.Cancel()
+	}
 	if r.box != nil {
 		r.box.Close()
 	}

@@ -86,7 +86,7 @@ func run(ctx context.Context, s *Spec, r *Result) error {
 	if err != nil {
 		return err
 	}
-	p, err := plan.Build(s.Spec)
+	p, err := plan.Begin(s.Spec)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 // and no reflection: init pays for everything that is linked before it runs.
 //
 //	supervisor                              init
+//	    ── Files + [descriptors] ───────────▶  keeps them; any number of times
 //	    ── Config ──────────────────────────▶  builds the sandbox, step by step
 //	    ◀── Failed{step, errno} ─────────────  a step failed; init is gone after it
 //	    ◀── NotStarted{errno, path} ─────────  execve of the program failed
@@ -17,8 +18,15 @@ package wire
 // NoFD marks a descriptor field that is not used.
 const NoFD = int32(-1)
 
-// Config is everything init needs. Descriptor fields are numbers in init's own
-// table: the supervisor passed them through exec.
+// FirstFile is the number of the first descriptor that came with Files. The
+// ones below are stdio and the control socket.
+const FirstFile = 4
+
+// MaxFiles is how many descriptors one Files frame carries (SCM_MAX_FD is 253).
+const MaxFiles = 128
+
+// Config is everything init needs. Descriptor fields count the descriptors that
+// came with Files, from FirstFile on.
 type Config struct {
 	Hostname string
 	Mounts   []Op

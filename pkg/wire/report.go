@@ -8,7 +8,7 @@ import (
 // Type is the first byte of a frame.
 type Type byte
 
-// The frames. Config and Ack go to init, the others to the supervisor.
+// The frames. Files, Config and Ack go to init, the others to the supervisor.
 const (
 	TypeConfig Type = iota + 1
 	TypeAck
@@ -16,6 +16,7 @@ const (
 	TypeNotStarted
 	TypeStarted
 	TypeExited
+	TypeFiles
 )
 
 // Report is any message of init's.
