@@ -169,12 +169,7 @@ func TestCallersOwnInterpreter(t *testing.T) {
 		t.Fatal(err)
 	}
 	home, _ := os.UserHomeDir()
-	who := testkit.Who{Name: "self"}
-	if os.Geteuid() == 0 {
-		who = testkit.AsRoot(t)
-	} else {
-		who = testkit.AsUser(t)
-	}
+	who := ownWho(t)
 	o := testkit.Opts{Who: who, Env: []string{"PATH=" + path, "HOME=" + home}}
 	out := testkit.Run(t, o, "-c", ask, "--lang", "python")
 	if out.Stdout != string(want) {
