@@ -4,7 +4,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 
@@ -26,10 +25,10 @@ type bait struct {
 	dir          string   // own directory below the temporary one
 	files        []string // canaries: their content is the secret
 	door         *doors
-	key          int // in the session keyring, 0: the host allows none
+	key          int // in the caller's user keyring, 0: the host allows none
 	shmKey       int
 	shmID        int // -1: the host allows none
-	signals      chan os.Signal
+	prey         prey
 	exe          unix.Stat_t // this binary
 	undo         []func()
 }
@@ -50,7 +49,7 @@ func layOut() (*bait, error) {
 	if b.mark, err = random(); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{b.directory, b.variable, b.canaries, b.descriptor, b.doors, b.keyring, b.segment, b.signal} {
+	for _, step := range []func() error{b.directory, b.variable, b.canaries, b.descriptor, b.doors, b.keyring, b.segment, b.startPrey} {
 		if err := step(); err != nil {
 			b.remove()
 			return nil, err
@@ -154,16 +153,17 @@ func (b *bait) descriptor() error {
 	return nil
 }
 
-// keyring puts a key where children of this process look for theirs. The kernel
+// keyring puts a key where every process of the caller's looks for its own; the
+// session's would be one thread's of a Go program. The kernel
 // takes it away by itself should this process be killed.
 func (b *bait) keyring() error {
-	id, err := unix.AddKey("user", b.keyName(), []byte(b.secret), unix.KEY_SPEC_SESSION_KEYRING)
+	id, err := unix.AddKey("user", b.keyName(), []byte(b.secret), unix.KEY_SPEC_USER_KEYRING)
 	if err != nil {
 		return nil // a container may forbid it; then there is nothing to find
 	}
 	const lifetime = 120 // seconds
 	b.key = id
-	b.later(func() { unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_SESSION_KEYRING, 0, 0) })
+	b.later(func() { unix.KeyctlInt(unix.KEYCTL_UNLINK, id, unix.KEY_SPEC_USER_KEYRING, 0, 0) })
 	_, err = unix.KeyctlInt(unix.KEYCTL_SET_TIMEOUT, id, lifetime, 0, 0)
 	return err
 }
@@ -189,12 +189,4 @@ func (b *bait) segment() error {
 	}
 	copy(data, b.secret)
 	return unix.SysvShmDetach(data)
-}
-
-// signal takes the canary signal, whose default would end this process.
-func (b *bait) signal() error {
-	b.signals = make(chan os.Signal, 16)
-	signal.Notify(b.signals, probes.Canary)
-	b.later(func() { signal.Stop(b.signals) })
-	return nil
 }

@@ -162,7 +162,7 @@ func (s *suite) all(ctx context.Context, each func(Line)) []Line {
 	lines := make([]Line, len(list))
 	for i := range list {
 		lines[i] = <-done[i]
-		if each != nil {
+		if each != nil && ctx.Err() == nil {
 			each(lines[i])
 		}
 	}
@@ -189,6 +189,8 @@ func (s *suite) batch(ctx context.Context, list []control, done []chan Line, wor
 func (s *suite) one(ctx context.Context, c *control) Line {
 	var v verdict
 	switch {
+	case ctx.Err() != nil:
+		v = leak("not tried: %v", ctx.Err())
 	case c.whole != nil:
 		v = c.whole(ctx, s, c)
 	default:

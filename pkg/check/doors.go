@@ -110,12 +110,13 @@ func receives(fd int) bool {
 	return err == nil
 }
 
-// targets are the arguments of the request probe: every door, every name server
-// of the host and every other address of it.
+// targets are the arguments of the request probe: the world, every door, every
+// name server of the host and every other address of it.
 func (b *bait) targets() []string {
 	d := b.door
 	loop4 := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	args := []string{
+		"world",
 		"server " + netip.AddrPortFrom(loop4, d.portUDP).String(),
 		"connect " + netip.AddrPortFrom(loop4, d.port4).String(),
 	}

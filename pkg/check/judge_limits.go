@@ -79,7 +79,7 @@ func judgeCPU(_ *bait, s *saw) verdict {
 	if !kernel {
 		return weak("enforced by %s: the program had %d ms of CPU in %d ms", by, s.res.CPUMS, s.res.WallMS)
 	}
-	if s.res.WallMS < attackCPU || s.res.CPUMS == 0 {
+	if s.res.WallMS < attackCPU/2 || s.res.CPUMS == 0 {
 		return leak("the probe ran %d ms with %d ms of CPU: too little to tell", s.res.WallMS, s.res.CPUMS)
 	}
 	if s.res.CPUMS > s.res.WallMS/2 {
@@ -137,8 +137,14 @@ func judgeCore(b *bait, s *saw) verdict {
 func judgeCgroup(_ *bait, s *saw) verdict {
 	refused := []string{"EROFS", "EACCES", "EPERM", "ENOENT"}
 	v := both(s.only("mkdir ", refused...), s.only("write ", refused...), s.only("above ", ""))
+	if s.answers["views"] == "0" { // without limits of the kernel there is none to show
+		v = held("no cgroup is shown")
+	}
 	if !v.held {
 		return v
+	}
+	if s.answers["cgroup"] == "" {
+		return leak("/proc/self/cgroup says nothing")
 	}
 	for line := range strings.Lines(s.answers["cgroup"]) {
 		if !strings.HasSuffix(line, ":/\n") {

@@ -31,7 +31,8 @@ func judgeEnvironment(_ *bait, s *saw) verdict {
 	if s.answers["env PATH"] == "" {
 		return leak("the probe did not see its own variables")
 	}
-	return held("%d variables, all of them the sandbox's own", len(got))
+	return both(s.only("file /proc/1/environ", "ENOENT", "EPERM"),
+		held("%d variables, all of them the sandbox's own", len(got)))
 }
 
 func judgeHostname(_ *bait, s *saw) verdict {
@@ -95,20 +96,13 @@ func judgeInit(_ *bait, s *saw) verdict {
 		s.is("ptrace init", "EPERM", "process_vm_readv init", "EPERM", "prlimit init", "EPERM"))
 }
 
-func ownPID(*bait) []string { return []string{strconv.Itoa(os.Getpid())} }
+func preyPID(b *bait) []string { return []string{strconv.Itoa(b.prey.cmd.Process.Pid)} }
 
 func judgeSignals(b *bait, s *saw) verdict {
-	select {
-	case sig := <-b.signals:
-		return leak("signal %d arrived at the host's process %d", sig, os.Getpid())
-	default:
+	if !b.prey.alive() {
+		return leak("a process of the host was killed: signal %d", b.prey.end.Signal())
 	}
-	// prlimit and others are another control's: here the number means nothing.
-	v := s.only("", "ESRCH", "EINVAL")
-	if v.held && s.answers["kill"] != "ESRCH" {
-		return leak("kill: %s", s.answers["kill"])
-	}
-	return v
+	return s.only("", "ESRCH")
 }
 
 func judgeKeyring(b *bait, s *saw) verdict {

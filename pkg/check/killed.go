@@ -21,10 +21,16 @@ import (
 // then does nothing but run one sandbox.
 const victimArg0 = "sandglass-check-victim"
 
+// preyMode is the argument of the other victim, see prey.
+const preyMode = "prey"
+
 func victimWanted() bool { return len(os.Args) == 2 && os.Args[0] == victimArg0 }
 
 // victimMain runs the Spec of its argument and passes the output on.
 func victimMain() {
+	if os.Args[1] == preyMode {
+		preyMain()
+	}
 	var spec sandbox.Spec
 	if err := json.Unmarshal([]byte(os.Args[1]), &spec.Spec); err != nil {
 		os.Exit(1)
@@ -60,7 +66,7 @@ func supervisorKilled(ctx context.Context, s *suite, c *control) verdict {
 	case err := <-ended:
 		return leak("the supervisor ended by itself: %v", err)
 	}
-	v := killAndWatch(cmd.Process, mark)
+	v := killAndWatch(cmd.Process, mark, patience)
 	<-ended
 	if !v.held {
 		return v
@@ -70,7 +76,7 @@ func supervisorKilled(ctx context.Context, s *suite, c *control) verdict {
 
 // killAndWatch holds a pidfd of each process of the sandbox, so that the end
 // that it waits for is theirs and not that of another with the same number.
-func killAndWatch(supervisor *os.Process, mark string) verdict {
+func killAndWatch(supervisor *os.Process, mark string, patience time.Duration) verdict {
 	var fds []unix.PollFd
 	for _, pid := range marked(mark) {
 		fd, err := unix.PidfdOpen(pid, 0)
@@ -106,7 +112,7 @@ func (s *suite) swept(ctx context.Context, pid int) verdict {
 	if w.err != nil {
 		return leak("the next run: %v", w.err)
 	}
-	if left := cgroupsOf(pid); len(left) > 0 {
+	if left := cgroupsOf("/sys/fs/cgroup", pid); len(left) > 0 {
 		return leak("%s is left after the next run", left[0])
 	}
 	return held("its processes ended with it, and the next run took its cgroup away")
@@ -114,17 +120,17 @@ func (s *suite) swept(ctx context.Context, pid int) verdict {
 
 // cgroupsGone runs last of all.
 func cgroupsGone(context.Context, *suite, *control) verdict {
-	if left := cgroupsOf(os.Getpid()); len(left) > 0 {
+	if left := cgroupsOf("/sys/fs/cgroup", os.Getpid()); len(left) > 0 {
 		return leak("%s", left[0])
 	}
 	return held("none")
 }
 
-// cgroupsOf are the groups of the sandboxes that process pid made.
-func cgroupsOf(pid int) []string {
+// cgroupsOf are the groups below root of the sandboxes that process pid made.
+func cgroupsOf(root string, pid int) []string {
 	var list []string
 	prefix := "sandglass-" + strconv.Itoa(pid) + "-"
-	filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+	filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() && strings.HasPrefix(d.Name(), prefix) {
 			list = append(list, path)
 		}

@@ -61,7 +61,7 @@ func secretControls() []control {
 		{id: "c08", claim: "/proc/1: the sandbox's init cannot be opened or traced", layer: "proc",
 			probe: "init", judge: judgeInit},
 		{id: "c09", claim: "signals: none reaches a process of the host", layer: "pid",
-			probe: "signals", args: ownPID, judge: judgeSignals},
+			probe: "signals", args: preyPID, judge: judgeSignals},
 		{id: "c10", claim: "keyring: no key of the caller's", layer: "seccomp",
 			probe: "keyring", args: func(b *bait) []string { return []string{b.keyName()} }, judge: judgeKeyring},
 		{id: "c11", claim: "abstract sockets: none of the host's", layer: "net",

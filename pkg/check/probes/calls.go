@@ -36,7 +36,7 @@ func Calls() []Call {
 		{"mount", "fsmount", unix.SYS_FSMOUNT, [6]uintptr{bad}, "EPERM"},
 		{"mount", "mount_setattr", unix.SYS_MOUNT_SETATTR, [6]uintptr{bad}, "EPERM"},
 
-		{"trace", "ptrace TRACEME", unix.SYS_PTRACE, [6]uintptr{bad}, "EPERM"},
+		{"trace", "ptrace", unix.SYS_PTRACE, [6]uintptr{bad}, "EPERM"},
 		{"trace", "process_vm_readv", unix.SYS_PROCESS_VM_READV, [6]uintptr{}, "EPERM"},
 		{"trace", "process_vm_writev", unix.SYS_PROCESS_VM_WRITEV, [6]uintptr{}, "EPERM"},
 		{"trace", "pidfd_getfd", unix.SYS_PIDFD_GETFD, [6]uintptr{bad}, "EPERM"},

@@ -13,7 +13,7 @@ import (
 // devices lists /dev and tries to make what it lacks.
 func devices([]string) {
 	dir, err := os.Open("/dev")
-	if try("open /dev", err) {
+	if try("list /dev", err) {
 		names, _ := dir.Readdirnames(-1)
 		dir.Close()
 		slices.Sort(names)
@@ -112,7 +112,9 @@ func isNull(fd int) bool {
 
 // cgroupFiles tries to lift the limits through the view of the own group.
 func cgroupFiles([]string) {
-	for _, root := range append(glob("/sys/fs/cgroup"), glob("/sys/fs/cgroup/*")...) {
+	roots := append(glob("/sys/fs/cgroup"), glob("/sys/fs/cgroup/*")...)
+	say("views", strconv.Itoa(len(roots)))
+	for _, root := range roots {
 		try("mkdir "+root, unix.Mkdir(root+"/child", 0o755))
 		for _, name := range []string{"cgroup.procs", "tasks", "memory.max", "memory.limit_in_bytes", "pids.max", "cpu.max", "cpu.cfs_quota_us", "cgroup.subtree_control", "release_agent"} {
 			fd, err := unix.Open(root+"/"+name, unix.O_WRONLY|unix.O_CLOEXEC, 0)

@@ -17,14 +17,16 @@ const Host = "test.example.org"
 
 // request does by hand what a request to https://test.example.org does: it
 // asks every name server, then connects to port 443 of what came back. args are
-// "server ADDR:PORT" and "connect ADDR:PORT", the doors of the host.
+// the doors of the host, "server ADDR:PORT" and "connect ADDR:PORT", and
+// "world" for what lies beyond it.
 func request(args []string) {
 	var answers []netip.Addr
-	for _, server := range servers() {
-		answers = append(answers, resolve(server)...)
-	}
 	for _, arg := range args {
 		kind, text, _ := strings.Cut(arg, " ")
+		if kind == "world" {
+			answers = append(answers, world()...)
+			continue
+		}
 		at, err := netip.ParseAddrPort(text)
 		if err != nil {
 			continue
@@ -35,11 +37,20 @@ func request(args []string) {
 			connect(at)
 		}
 	}
-	// An address for documentation stands in where no name server answers.
-	for _, addr := range append(answers, netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")) {
+	for _, addr := range answers {
 		connect(netip.AddrPortFrom(addr, 443))
 	}
 	say("request", "over")
+}
+
+// world asks the name servers that a resolver library would. Addresses for
+// documentation stand in where none answers.
+func world() []netip.Addr {
+	answers := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}
+	for _, server := range servers() {
+		answers = append(answers, resolve(server)...)
+	}
+	return answers
 }
 
 // servers are the name servers that a resolver library would ask.

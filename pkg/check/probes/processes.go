@@ -47,25 +47,21 @@ func initProcess([]string) {
 	try("prlimit init", e)
 }
 
-// Canary is the signal that signals sends: none that the host's default kills
-// a Go program with, and none that anything else uses.
-const Canary = unix.Signal(44)
-
-// signals sends Canary to host processes by their numbers on the host. Never to
-// -1: where the sandbox does not hold, that would reach all that the user runs.
+// signals tries to kill host processes by their numbers on the host. Never -1:
+// where the sandbox does not hold, that would reach all that the user runs.
 func signals(pids []string) {
 	for _, text := range pids {
 		pid, err := strconv.Atoi(text)
 		if err != nil || pid <= 1 {
 			continue
 		}
-		try("kill", unix.Kill(pid, Canary))
-		try("tgkill", unix.Tgkill(pid, pid, Canary))
 		fd, err := unix.PidfdOpen(pid, 0)
 		if try("pidfd_open", err) {
-			try("pidfd_send_signal", unix.PidfdSendSignal(fd, Canary, nil, 0))
+			try("pidfd_send_signal", unix.PidfdSendSignal(fd, unix.SIGKILL, nil, 0))
 			unix.Close(fd)
 		}
+		try("kill", unix.Kill(pid, unix.SIGKILL))
+		try("tgkill", unix.Tgkill(pid, pid, unix.SIGKILL))
 		_, err = unix.Getpgid(pid)
 		try("getpgid", err)
 	}

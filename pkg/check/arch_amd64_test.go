@@ -1,0 +1,3 @@
+package check
+
+const auditArch = 0xc000003e
