@@ -35,7 +35,6 @@ func Main() {
 			os.Exit(1)
 		}
 	}
-	report(control, &wire.Report{Type: wire.TypeStarted}, b.descriptors())
 	wait(control, b.pid)
 	os.Exit(0)
 }

@@ -52,6 +52,7 @@ func Steps() []Step {
 		{"mounts", buildRoot},
 		{"working directory", enterWorkdir},
 		{"start program", startProgram},
+		{"report the start", reportStart},
 		{"close descriptors of init", closeDescriptors},
 		{"drop capabilities of init", dropOwnCaps},
 		{"seccomp of init", filterSelf},
@@ -129,6 +130,13 @@ func enterWorkdir(b *box) error {
 	}
 	defer unix.Close(fd)
 	return unix.Fchdir(fd)
+}
+
+// reportStart lets the supervisor look at the program while init confines
+// itself. What fails after it ends init, and the program with it.
+func reportStart(b *box) error {
+	report(b.control, &wire.Report{Type: wire.TypeStarted}, b.descriptors())
+	return nil
 }
 
 // closeDescriptors lets go of everything the supervisor passed in but the

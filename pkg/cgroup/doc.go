@@ -115,16 +115,38 @@ type lack struct {
 // is left behind, unless Options.Allow names the limit: EnforcedBy then says
 // none and Notes says why.
 func Create(o Options, l Limits) (*Group, error) {
+	h, err := Find(o)
+	if err != nil {
+		return nil, err
+	}
+	return h.Create(o, l)
+}
+
+// Tree is what this host mounts, looked at once for all that a run does.
+type Tree struct{ tree *tree }
+
+// Find looks at the host.
+func Find(o Options) (*Tree, error) {
+	t, err := findTree(o)
+	if err != nil {
+		return nil, err
+	}
+	return &Tree{t}, nil
+}
+
+// InitGroup says whether PID 1 is cloned into a group (v2), which must then be
+// there before it.
+func (f *Tree) InitGroup() bool { return f.tree.version == 2 }
+
+// Create is the function of that name on a host that was looked at.
+func (f *Tree) Create(o Options, l Limits) (*Group, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	if err := l.validate(); err != nil {
 		return nil, err
 	}
-	t, err := findTree(o)
-	if err != nil {
-		return nil, err
-	}
+	t, err := f.tree, error(nil)
 	g := &Group{limits: l, opt: o, by: map[string]result.Enforcer{}, usage: -1}
 	g.run, g.init, g.box = noDir, noDir, noDir
 	switch {

@@ -17,13 +17,19 @@ const sweepTime = time.Second
 // removed counts runs. A group whose creator lives is never touched. With
 // nothing to do it costs an open and a stat of each parent.
 func Sweep(o Options) (removed int, err error) {
-	if err := validateParent(o.Parent); err != nil {
-		return 0, err
-	}
-	t, err := findTree(o)
+	h, err := Find(o)
 	if err != nil {
 		return 0, err
 	}
+	return h.Sweep(o)
+}
+
+// Sweep is the function of that name on a host that was looked at.
+func (f *Tree) Sweep(o Options) (removed int, err error) {
+	if err := validateParent(o.Parent); err != nil {
+		return 0, err
+	}
+	t := f.tree
 	deadline := time.Now().Add(sweepTime)
 	var errs []error
 	done := map[string]bool{}

@@ -24,16 +24,16 @@ var namespaces = []string{"user", "mnt", "pid", "net", "ipc", "uts"}
 // readBack looks at the program through the host's own /proc, by the PID that
 // the kernel has for the pidfd. The program cannot be reaped before the
 // supervisor acknowledges, so the PID cannot be another process's.
-func readBack(pidfd, initPID int) (ReadBack, error) {
+func (s *session) readBack(pidfd int) (ReadBack, error) {
+	rb := ReadBack{Status: map[string]string{}, Namespaces: s.namespaces}
 	pid, err := pidOf(pidfd)
 	if err != nil {
-		return ReadBack{}, err
+		return rb, err
 	}
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	status, err := readProc("/proc/" + strconv.Itoa(pid) + "/status")
 	if err != nil {
-		return ReadBack{}, err
+		return rb, err
 	}
-	rb := ReadBack{Status: map[string]string{}, Namespaces: map[string]string{}}
 	for line := range bytes.Lines(status) {
 		key, value, _ := bytes.Cut(line, []byte(":"))
 		for _, f := range statusFields {
@@ -42,21 +42,51 @@ func readBack(pidfd, initPID int) (ReadBack, error) {
 			}
 		}
 	}
-	// Init's namespaces are the program's, and init is there even if the
-	// program has ended already.
+	return rb, s.nsErr
+}
+
+// namespacesOf reads init's namespaces, which are the program's. They are the
+// same from the clone on, so this is done while init is still at work.
+func namespacesOf(pid int) (map[string]string, error) {
+	found := map[string]string{}
 	for _, ns := range namespaces {
-		inode, err := os.Readlink("/proc/" + strconv.Itoa(initPID) + "/ns/" + ns)
+		inode, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + ns)
 		if err != nil {
-			return ReadBack{}, err
+			return nil, err
 		}
-		rb.Namespaces[ns] = inode
+		found[ns] = inode
 	}
-	return rb, nil
+	return found, nil
+}
+
+// readProc reads a small file of /proc at once. os.ReadFile would make three
+// times as many calls, to find out whether it can be polled.
+func readProc(path string) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	buf, n := make([]byte, 8<<10), 0
+	for n < len(buf) {
+		m, err := unix.Read(fd, buf[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if m == 0 {
+			break
+		}
+		n += m
+	}
+	return buf[:n], nil
 }
 
 // pidOf reads the host's PID of a pidfd (Linux 5.4: fdinfo has it).
 func pidOf(pidfd int) (int, error) {
-	info, err := os.ReadFile("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
+	info, err := readProc("/proc/self/fdinfo/" + strconv.Itoa(pidfd))
 	if err != nil {
 		return 0, err
 	}

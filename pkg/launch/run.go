@@ -41,6 +41,8 @@ type session struct {
 	began time.Time
 
 	pid, pidfd int
+	namespaces map[string]string // init's, and why they are not known
+	nsErr      error
 	control    *os.File
 	events     <-chan message
 	reaped     chan struct{} // closed when init is gone and waited for
@@ -76,6 +78,7 @@ func (s *session) start() error {
 		return err
 	}
 	s.pid, s.pidfd, s.control = in.pid, in.pidfd, in.control
+	s.namespaces, s.nsErr = namespacesOf(s.pid)
 	send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
 	b.Close()
 	s.events = listen(s.control)
@@ -206,7 +209,7 @@ func (s *session) handle(m message) bool {
 			s.end.OutDir = os.NewFile(uintptr(m.fds[1]), "artefacts")
 			m.fds = m.fds[:1]
 		}
-		rb, err := readBack(m.fds[0], s.pid)
+		rb, err := s.readBack(m.fds[0])
 		if err != nil && s.cause != "" {
 			// Killed before we came to read it: there is nothing left to look
 			// at, and nothing left to vouch for.

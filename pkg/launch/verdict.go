@@ -19,7 +19,7 @@ func (s *session) verdict() {
 	switch {
 	case s.broken != nil:
 		e.Outcome, e.Error = result.Failed, "the sandbox was stopped: "+s.broken.Error()
-	case s.failed != nil && s.started.IsZero():
+	case s.failed != nil && (s.started.IsZero() || s.failed.Type == wire.TypeFailed):
 		s.notStarted()
 	case e.Stats.OOMKills > 0 || s.cause == result.Memory:
 		e.Outcome = result.Memory

@@ -30,6 +30,7 @@ type runner struct {
 	result *Result
 
 	id    *hostid.ID
+	tree  *cgroup.Tree
 	group *cgroup.Group
 	init  *launch.Init
 	box   *launch.Box
@@ -40,7 +41,7 @@ var serial atomic.Int64
 
 func (r *runner) do(ctx context.Context) error {
 	defer r.release()
-	for _, step := range []func() error{r.sweep, r.identity, r.cgroup, r.boot, r.plan.Complete, r.build} {
+	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, r.cgroup, r.boot, r.plan.Complete, r.build} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -66,9 +67,14 @@ type failure struct{ cause *refusal.Error }
 
 func (f *failure) Error() string { return f.cause.What }
 
+func (r *runner) find() (err error) {
+	r.tree, err = cgroup.Find(r.cgroupOptions(""))
+	return err
+}
+
 // sweep removes what a supervisor that was killed has left behind.
 func (r *runner) sweep() error {
-	cgroup.Sweep(r.cgroupOptions("sweep")) // a failure here is met again, and named, by Create
+	r.tree.Sweep(r.cgroupOptions("sweep")) // a failure here is met again, and named, by Create
 	return nil
 }
 
@@ -101,7 +107,7 @@ func (r *runner) cgroupOptions(id string) cgroup.Options {
 
 func (r *runner) cgroup() error {
 	id := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(serial.Add(1), 10) + "-" + strconv.FormatInt(time.Now().UnixNano()&0xffffff, 36)
-	g, err := cgroup.Create(r.cgroupOptions(id), r.plan.Cgroup)
+	g, err := r.tree.Create(r.cgroupOptions(id), r.plan.Cgroup)
 	if err != nil {
 		return err
 	}
@@ -109,9 +115,19 @@ func (r *runner) cgroup() error {
 	return nil
 }
 
-// boot starts init, which needs the rest of the plan only when it is up.
+// bootFirst starts init, which needs cgroups and plan only when it is up,
+// unless it must be cloned into a group: then boot does.
+func (r *runner) bootFirst() error {
+	if r.tree.InitGroup() {
+		return nil
+	}
+	return r.boot()
+}
+
 func (r *runner) boot() error {
-	r.init = launch.Boot(r.self, r.box.Identity, r.group)
+	if r.init == nil {
+		r.init = launch.Boot(r.self, r.box.Identity, r.group)
+	}
 	return nil
 }
 
