@@ -4,4 +4,5 @@
 //
 //go:debug containermaxprocs=0
 //go:debug updatemaxprocs=0
+
 package main

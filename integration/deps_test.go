@@ -1,0 +1,158 @@
+package integration
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// goList asks the go command about this module's packages.
+func goList(t *testing.T, args ...string) []string {
+	t.Helper()
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Dir, cmd.Env = testkit.Root(t), append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, errs.String())
+	}
+	return strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+}
+
+// golden compares with a checked-in file.
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *update {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; if that is meant: go test ./integration -run %s -update\n%s", path, t.Name(), diff(string(want), got))
+	}
+}
+
+func diff(want, got string) string {
+	w, g := strings.Split(want, "\n"), strings.Split(got, "\n")
+	var b strings.Builder
+	for _, l := range w {
+		if !slices.Contains(g, l) {
+			b.WriteString("- " + l + "\n")
+		}
+	}
+	for _, l := range g {
+		if !slices.Contains(w, l) {
+			b.WriteString("+ " + l + "\n")
+		}
+	}
+	if b.Len() == 0 {
+		return "the order differs"
+	}
+	return b.String()
+}
+
+// The command runs as root beside hostile code, and each package that it links
+// is code to audit and pages to fault in at every start, twice.
+func TestLinkedPackages(t *testing.T) {
+	list := goList(t, "-deps", "./cmd/sandglass")
+	slices.Sort(list)
+	golden(t, "testdata/linked.golden", strings.Join(list, "\n")+"\n")
+	for _, p := range list {
+		first, _, _ := strings.Cut(p, "/")
+		if strings.Contains(first, ".") && !strings.HasPrefix(p, "golang.org/x/sys/") {
+			t.Errorf("cmd/sandglass links %s: only the standard library and golang.org/x/sys are allowed", p)
+		}
+		switch p {
+		case "net/http", "crypto/tls", "os/user", "testing", "sandglass/internal/testkit", "runtime/cgo":
+			t.Errorf("cmd/sandglass links %s", p)
+		}
+	}
+}
+
+// imports are what a package may import of ours. A package that is not listed
+// may import anything of ours but commands.
+var imports = map[string][]string{
+	"pkg/result":       {},
+	"pkg/wire":         {},
+	"internal/sys":     {},
+	"internal/refusal": {},
+	"pkg/mount":        {"pkg/wire", "internal/sys"},
+	"pkg/boxinit":      {"pkg/wire", "pkg/mount", "pkg/seccomp", "internal/sys"},
+	"pkg/hostid":       {"internal/sys"},
+	"pkg/cgroup":       {"pkg/result", "internal/refusal", "internal/sys"},
+	"pkg/artifacts":    {"pkg/result", "internal/refusal", "internal/sys"},
+	"pkg/policy":       {"internal/refusal"},
+	"pkg/rootfs":       {"pkg/wire", "internal/refusal", "rootfs"},
+	"pkg/runtimes":     {"internal/refusal"},
+}
+
+// forbidden are standard packages that init must not link: they start threads,
+// resolvers and reflection in the process that guards the program.
+var forbidden = map[string][]string{
+	"pkg/boxinit": {"net", "os/user", "encoding/json", "os/exec", "fmt", "reflect", "log"},
+	"pkg/wire":    {"reflect", "encoding/json", "fmt"},
+	"pkg/mount":   {"net", "os/exec", "encoding/json", "path/filepath"},
+}
+
+func TestImports(t *testing.T) {
+	seen := map[string]bool{}
+	for _, line := range goList(t, "-f", `{{.ImportPath}} {{join .Imports " "}}`, "./...") {
+		f := strings.Fields(line)
+		name, deps := strings.TrimPrefix(f[0], "sandglass/"), f[1:]
+		seen[name] = true
+		allowed, listed := imports[name]
+		for _, d := range deps {
+			ours, isOurs := strings.CutPrefix(d, "sandglass/")
+			switch {
+			case d == "unsafe" && name != "internal/sys":
+				t.Errorf("%s imports unsafe: only internal/sys may", name)
+			case isOurs && strings.HasPrefix(ours, "cmd/") && !strings.HasPrefix(name, "cmd/"):
+				t.Errorf("%s imports the command %s", name, ours)
+			case isOurs && listed && !slices.Contains(allowed, ours):
+				t.Errorf("%s imports %s, which is not among %v", name, ours, allowed)
+			case slices.Contains(forbidden[name], d):
+				t.Errorf("%s imports %s", name, d)
+			case isOurs && ours == "internal/testkit" && !strings.HasPrefix(name, "integration/"):
+				t.Errorf("%s imports the tests' own %s", name, ours)
+			}
+		}
+	}
+	for name := range imports {
+		if !seen[name] {
+			t.Errorf("%s is in the table and not in the module", name)
+		}
+	}
+}
+
+// Set-up order is a list that can be read; see pkg/boxinit/testdata.
+func TestUnsafeIsNowhereElse(t *testing.T) {
+	for _, line := range goList(t, "-f", `{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "./...") {
+		f := strings.Fields(line)
+		if slices.Contains(f[1:], "unsafe") && f[0] != "sandglass/internal/sys" {
+			t.Logf("the tests of %s import unsafe", f[0])
+		}
+	}
+	for _, line := range goList(t, "-f", `{{.ImportPath}} {{len .SFiles}} {{len .CgoFiles}}`, "./...") {
+		f := strings.Fields(line)
+		if f[1] != "0" && f[0] != "sandglass/internal/sys" || f[2] != "0" {
+			t.Errorf("%s has %s assembly and %s cgo files", f[0], f[1], f[2])
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package integration
+
+// mutations are the controls, in the order of docs/THREATMODEL.md, and what it
+// means to take each away.
+var mutations = []mutation{
+	{control: "own host id", fail: []string{"TestRootSandboxHasAnIDOfItsOwn"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "id.HostUID, id.HostGID, id.Mapped = held.N, held.N, true", "id.HostUID, id.HostGID, id.Mapped = hostid.First, hostid.First, true"}}},
+	{control: "supplementary groups dropped", fail: []string{"TestRootsSupplementaryGroupsAreDropped"}, edits: []edit{
+		{"pkg/launch/spawn.go", "NoSetGroups: !id.Mapped", "NoSetGroups: true"}}},
+	{control: "id mapped mounts map the owner alone", fail: []string{"TestRootsFilesOutOfReach"}, edits: []edit{
+		{"pkg/launch/realize.go", "attr.Attr_set |= unix.MOUNT_ATTR_IDMAP", "_ = ns"},
+		{"pkg/launch/realize.go", "attr.Userns_fd = uint64(ns)", ""}}},
+	{control: "seccomp of the program", fail: []string{
+		"TestSystemCallsAreRefused", "TestNoNewNamespaces", "TestForeignCallsAreKilled", "TestTerminalCannotBeTypedInto", "TestKeyringsAreOutOfReach",
+		"TestSocketFamilies", "TestNoSetUIDBitsInWritableMounts", "TestInitCannotBeTakenOver"},
+		edits: []edit{{"pkg/boxinit/child.go", `c.Seccomp("seccomp", cfg.Seccomp)`, ""}, unread}},
+	{control: "seccomp of init", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
+		{"pkg/boxinit/steps.go", `		{"seccomp of init", filterSelf},
+`, ""}}},
+	{control: "capabilities of init dropped", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
+		{"pkg/boxinit/steps.go", `		{"drop capabilities of init", dropOwnCaps},
+`, ""}}},
+	{control: "root read-only", fail: []string{"TestRootIsReadOnly", "TestMountAttributes"}, edits: []edit{
+		{"pkg/rootfs/item.go", "Kind: wire.OpFreeze, Attr: wire.ReadOnly | wire.NoSuid", "Kind: wire.OpFreeze, Attr: wire.NoSuid"}}},
+	{control: "nosuid", fail: []string{"TestMountAttributes"}, edits: []edit{
+		{"pkg/rootfs/layers.go", "attr := wire.NoSuid | wire.NoDev\n	p.add", "attr := wire.NoDev\n	p.add"}}},
+	{control: "mounts read-only", fail: []string{"TestReadOnlyMountStaysSo"}, edits: []edit{
+		{"pkg/rootfs/layers.go", "		if !m.Write {\n			attr |= wire.ReadOnly", "		if false {\n			attr |= wire.ReadOnly"}}},
+	{control: "private propagation", fail: []string{"TestMountsPropagateNowhere"}, edits: []edit{
+		{"pkg/mount/mounts.go", `unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")`, `unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, "")`}}},
+	{control: "host directories left out", fail: []string{"TestHostFilesAreNotThere"}, edits: []edit{
+		{"pkg/rootfs/view.go", `[]string{"/usr", "/bin",`, `[]string{"/usr", "/boot", "/bin",`}}},
+	{control: "synthetic etc", fail: []string{"TestEtcIsSynthetic"}, edits: []edit{
+		{"pkg/rootfs/etc.go", "	p.file(\"/etc/passwd\", Passwd(p.in.UID, p.in.GID))", "	hostPasswd, _ := os.ReadFile(\"/etc/passwd\")\n	p.file(\"/etc/passwd\", string(hostPasswd))"}}},
+	{control: "targets resolved without links", fail: []string{"TestMountTargetThatIsALink"}, edits: []edit{
+		{"pkg/mount/files.go", "const beneath = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS", "const beneath = 0"}}},
+	{control: "our places win over an image's", fail: []string{"TestImageCannotReplaceOurPlaces"}, edits: []edit{
+		{"pkg/rootfs/view.go", "if !ours[name] {", "if true {"}}},
+	{control: "sources pinned", fail: []string{"TestSourceSwappedWhileStarting"}, edits: []edit{
+		{"pkg/rootfs/view.go", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}"},
+		{"pkg/launch/realize.go", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}"}}},
+	{control: "sockets refused as sources", fail: []string{"TestSocketAsMountIsRefused"}, edits: []edit{
+		{"pkg/plan/mounts.go", `		return "socket"`, `		return ""`}}},
+	{control: "network namespace", fail: []string{"TestNetworkIsLoopbackAlone", "TestUnixSocketsOfTheHostAreOutOfReach"}, edits: []edit{
+		{"pkg/launch/spawn.go", "unix.CLONE_NEWPID | unix.CLONE_NEWNET |", "unix.CLONE_NEWPID |"},
+		{"pkg/boxinit/steps.go", "if !b.cfg.Loopback {", "if true {"}, unreadNS}},
+	{control: "loopback up", fail: []string{"TestLoopbackWorksInside"}, edits: []edit{
+		{"pkg/boxinit/steps.go", "if !b.cfg.Loopback {", "if true {"}}},
+	{control: "ipc namespace", fail: []string{"TestHostSharedMemoryIsUnseen", "TestNeighboursAreApart"}, edits: []edit{
+		{"pkg/launch/spawn.go", " | unix.CLONE_NEWIPC", ""}, unreadNS}},
+	{control: "uts namespace", fail: []string{"TestHostnameAndIPCAreItsOwn"}, edits: []edit{
+		{"pkg/launch/spawn.go", " | unix.CLONE_NEWUTS", ""},
+		{"pkg/boxinit/steps.go", "if err := unix.Sethostname([]byte(b.cfg.Hostname)); err != nil {", "if err := error(nil); err != nil {"},
+		{"pkg/boxinit/steps.go", `return unix.Setdomainname([]byte("(none)"))`, "return nil"}, unreadNS}},
+	{control: "cgroup namespace", fail: []string{"TestSysShowsOnlyTheOwnCgroup"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "Box: wire.NoFD, CgroupNS: true,", "Box: wire.NoFD, CgroupNS: false,"}}},
+	{control: "own cgroup read-only", fail: []string{"TestSysShowsOnlyTheOwnCgroup"}, edits: []edit{
+		{"pkg/rootfs/layers.go", "Attr: wire.ReadOnly | wire.NoSuid | wire.NoDev | wire.NoExec,\n		})", "Attr: wire.NoSuid | wire.NoDev | wire.NoExec,\n		})"}}},
+	{control: "hidepid", fail: []string{"TestProcessesOfTheHostAreUnseen", "TestInitCannotBeTakenOver"}, edits: []edit{
+		{"pkg/rootfs/layers.go", `Data: []byte("hidepid=ptraceable")`, `Data: nil`}}},
+	{control: "init not dumpable", fail: []string{"TestProcessesOfTheHostAreUnseen"}, edits: []edit{
+		{"pkg/boxinit/steps.go", "return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)"}}},
+	{control: "default signals of init", fail: []string{"TestNoSignalFromInsideReachesInit"}, edits: []edit{
+		{"pkg/boxinit/steps.go", `		{"default signals of init", defaultSignals},
+`, ""}}},
+	{control: "masked paths of proc", fail: []string{"TestProcIsMasked"}, edits: []edit{
+		{"pkg/rootfs/layers.go", "for _, name := range Masked {", "for _, name := range Masked[:0] {"}}},
+	{control: "proc sys read-only", fail: []string{"TestKernelSettingsCannotBeWritten"}, edits: []edit{
+		{"pkg/rootfs/layers.go", `Source: "/proc/sys", Target: "/proc/sys", Attr: wire.ReadOnly`, `Source: "/proc/sys", Target: "/proc/sys", Attr: 0`}}},
+	{control: "few devices", fail: []string{"TestDevHoldsOnlyHarmlessNodes"}, edits: []edit{
+		{"pkg/rootfs/layers.go", `var deviceNames = []string{"null",`, `var deviceNames = []string{"kmsg", "null",`}}},
+	{control: "rlimits", fail: []string{"TestRlimits"}, edits: []edit{
+		{"pkg/boxinit/child.go", `c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)`, "_ = r"}}},
+	{control: "capabilities of the program", fail: []string{"TestNoCapabilityInAnySet"}, edits: []edit{
+		{"pkg/boxinit/child.go", `	c.ClearCaps("capabilities")
+`, ""}, unread}},
+	{control: "bounding set", fail: []string{"TestNoCapabilityInAnySet"}, edits: []edit{
+		{"pkg/boxinit/child.go", "for i := range uintptr(lastCap + 1) {", "for i := range uintptr(0) {"}, unread}},
+	{control: "no_new_privs", fail: []string{"TestNoCapabilityInAnySet"}, edits: []edit{
+		// The filter then needs a capability, so the capabilities stay as well.
+		{"pkg/boxinit/child.go", `	c.Add("no_new_privs", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+`, ""}, {"pkg/boxinit/child.go", `	c.ClearCaps("capabilities")
+`, ""}, unread}},
+	{control: "pids limit", fail: []string{"TestForkBombIsStopped"}, edits: []edit{
+		{"pkg/plan/limits.go", "MemoryMax: l.Memory, PidsMax: l.Pids,", "MemoryMax: l.Memory, PidsMax: 30000,"},
+		{"pkg/boxinit/child.go", `c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)`, "_ = r"}}},
+	{control: "memory limit", fail: []string{"TestMemoryOfTheTreeIsStopped"}, edits: []edit{
+		{"pkg/plan/limits.go", "MemoryMax: l.Memory,", "MemoryMax: 1 << 30,"},
+		{"pkg/launch/watchdog.go", "used > w.box.MemoryMax", "false && used > w.box.MemoryMax"}}},
+	{control: "refusal instead of silent degrading", fail: []string{"TestNothingDegradesInSilence"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "	allow := map[string]bool{}\n", "	allow := map[string]bool{\"memory\": true, \"cpu\": true, \"pids\": true}\n"}}},
+	{control: "environment", fail: []string{"TestCallersEnvironmentIsNotPassed"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "Env: p.Program.Env,", "Env: append(os.Environ(), p.Program.Env...),"}}},
+	{control: "environment of init", fail: []string{"TestInitsEnvironmentIsEmpty"}, edits: []edit{
+		{"pkg/launch/spawn.go", "Env:   []string{},", "Env:   syscall.Environ(),"}}},
+	{control: "descriptors closed", fail: []string{"TestCallersDescriptorsAreClosed"}, edits: []edit{
+		{"pkg/boxinit/child.go", `	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), 0)
+`, ""}, {"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"}}},
+	{control: "program not from proc's magic links", fail: []string{"TestHostBinaryCannotBeWritten"}, edits: []edit{
+		{"pkg/boxinit/child.go", "if err := refuseOwnExe(b.cfg.Paths); err != nil {", "if err := refuseOwnExe(nil); err != nil {"}}},
+	{control: "links not followed by collection", fail: []string{"TestHostileArtefacts"}, edits: []edit{
+		{"pkg/artifacts/walk.go", "	case typeSymlink:\n		c.link(pin, a)", "	case typeSymlink:\n		unix.Symlinkat(\"/etc/passwd\", dst, name)"}}},
+}

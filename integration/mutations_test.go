@@ -1,0 +1,115 @@
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+func TestMain(m *testing.M) { testkit.Main(m) }
+
+// edit is a change of one place of the source.
+type edit struct{ file, old, new string }
+
+// mutation takes one control away. The tests must then fail, each of them.
+type mutation struct {
+	control string
+	edits   []edit
+	pkg     string // below integration, "" for escape
+	fail    []string
+}
+
+// unread keeps the supervisor's own read-back, which would refuse the run, from
+// standing in for the test.
+var unread = edit{"pkg/launch/readback.go", "		if got != value {\n", "		if false && got != value {\n"}
+
+// unreadNS does the same for namespaces.
+var unreadNS = edit{"pkg/launch/readback.go", "if err == nil && own == inode {", "if false && err == nil && own == inode {"}
+
+// TestEachControlTakenAway builds sandglass without each control in turn and
+// sees the control's tests fail. It takes minutes, so it runs on demand.
+func TestEachControlTakenAway(t *testing.T) {
+	if os.Getenv("SANDGLASS_MUTATE") == "" {
+		testkit.Skip(t, "SANDGLASS_MUTATE=1", "it unset")
+	}
+	testkit.Requires(t, "root", "userns", "gcc")
+	root, copied := testkit.Root(t), testkit.Dir(t)
+	copySource(t, root, copied)
+	only := os.Getenv("SANDGLASS_MUTATE") // 1, or a part of a control's name
+	for _, m := range mutations {
+		if only != "1" && !strings.Contains(m.control, only) {
+			continue
+		}
+		t.Run(strings.ReplaceAll(m.control, " ", "_"), func(t *testing.T) {
+			m.try(t, root, copied)
+		})
+	}
+}
+
+func (m *mutation) try(t *testing.T, root, copied string) {
+	for _, e := range m.edits {
+		path := filepath.Join(copied, e.file)
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(before), e.old); n != 1 {
+			t.Fatalf("%s has %d places with %q, want 1: bring the table up to date", e.file, n, e.old)
+		}
+		defer os.WriteFile(path, before, 0o644)
+		if err := os.WriteFile(path, []byte(strings.Replace(string(before), e.old, e.new, 1)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bin := filepath.Join(copied, "mutant")
+	build := exec.Command("go", "build", "-o", bin, "./cmd/sandglass")
+	build.Dir, build.Env = copied, append(os.Environ(), "CGO_ENABLED=0")
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("the change does not build: %v\n%s", err, text)
+	}
+	for _, test := range m.fail {
+		if passes(t, root, m.pkg, test, bin) {
+			t.Errorf("%s passes without: %s", test, m.control)
+		}
+	}
+}
+
+// passes runs one test against a binary.
+func passes(t *testing.T, root, pkg, test, bin string) bool {
+	t.Helper()
+	if pkg == "" {
+		pkg = "escape"
+	}
+	cmd := exec.Command("go", "test", "-count=1", "-run", "^"+test+"$", "-v", "./integration/"+pkg)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), testkit.EnvBinary+"="+bin)
+	text, err := cmd.CombinedOutput()
+	if strings.Contains(string(text), "[build failed]") {
+		t.Fatalf("the tests do not build: %s", text)
+	}
+	if strings.Contains(string(text), "no tests to run") || !strings.Contains(string(text), "=== RUN   "+test) {
+		t.Fatalf("there is no test %s in %s", test, pkg)
+	}
+	if testing.Verbose() {
+		for line := range strings.Lines(string(text)) {
+			if err != nil && strings.Contains(line, "_test.go:") {
+				t.Logf("%s: %s", test, strings.TrimSpace(line))
+				break
+			}
+		}
+	}
+	return err == nil
+}
+
+// copySource copies what the build needs.
+func copySource(t *testing.T, from, to string) {
+	t.Helper()
+	for _, d := range []string{"go.mod", "go.sum", "cmd", "internal", "pkg", "rootfs", "seccomp-profiles"} {
+		if text, err := exec.Command("cp", "-r", filepath.Join(from, d), to).CombinedOutput(); err != nil {
+			t.Fatalf("cp: %v\n%s", err, text)
+		}
+	}
+}
