@@ -168,7 +168,7 @@ func checkSeccomp(v string) error {
 	switch {
 	case v == "unconfined":
 		return refusal.Newf("unconfined is refused: the whole kernel would be within the program's reach").
-			Hint("sandglass profile list")
+			Hint("--seccomp default")
 	case strings.HasSuffix(v, ".json"):
 		return refusal.Newf("%s is a source; only compiled filters are loaded", quote(v)).
 			Hint("sandglass profile compile %s", shellQuote(v))
@@ -179,7 +179,7 @@ func checkSeccomp(v string) error {
 		}
 		return nil
 	case !isName(v):
-		return refusal.Newf("%s is not the name of a profile", quote(v)).Hint("sandglass profile list")
+		return refusal.Newf("%s is not the name of a profile", quote(v)).Hint("--seccomp default")
 	}
 	return nil
 }
