@@ -171,11 +171,11 @@ func checkSeccomp(v string) error {
 			Hint("--seccomp default")
 	case strings.HasSuffix(v, ".json"):
 		return refusal.Newf("%s is a source; only compiled filters are loaded", quote(v)).
-			Hint("sandglass profile compile %s", shellQuote(v))
+			Hint("seccompc -o %s %s", shellQuote(strings.TrimSuffix(v, ".json")+".bpf"), shellQuote(v))
 	case seccompIsFile(v):
 		if !strings.HasSuffix(v, ".bpf") || strings.ContainsRune(v, 0) {
 			return refusal.Newf("%s is not a compiled filter: the name must end in .bpf", quote(v)).
-				Hint("sandglass profile compile PROFILE.json")
+				Hint("seccompc -o PROFILE.bpf PROFILE.json")
 		}
 		return nil
 	case !isName(v):
