@@ -24,15 +24,17 @@ type call struct {
 // checks the architecture itself, and kills on a foreign one.
 type compileBody func(arch string, fallback profile.Action, calls []call) ([]bpfvm.Insn, error)
 
-// libseccomp has two limits that this file works around. It knows one default
+// libseccomp has limits that this file works around. It knows one default
 // action for a whole filter, but a call with conditions wants its own answer
-// when none matches. And a stable distribution's libseccomp does not know the
-// newest calls. So a filter is put together from several complete programs:
+// when none matches. A stable distribution's libseccomp does not know the
+// newest calls. And it compares each allowed number, where ranges of them do:
+// every run pays twice for the filter's length. So a filter is put together
+// from several complete programs:
 //
 //	dispatch    by number alone: where does this call's answer come from?
-//	main        libseccomp: everything else, default action of the profile
+//	main        libseccomp: calls with conditions, default action of the profile
 //	others      libseccomp: the calls with the same "otherwise", that as default
-//	returns     one instruction: calls that libseccomp does not know
+//	returns     one instruction: calls without conditions
 //
 // This is right if each part is, because every part begins by loading its own
 // accumulator, uses nothing else (checkSelfContained) and jumps only within
@@ -93,14 +95,16 @@ func plan(p *profile.Profile, arch string, known func(arch, name string) (bool, 
 		switch {
 		case err != nil:
 			return nil, err
+		case len(c.rules[0].Args) == 0:
+			if c.rules[0].Action != p.Default { // else main's default does it
+				add(c, c.rules[0].Action, true)
+			}
 		case isKnown && pc.Otherwise != nil:
 			add(c, *pc.Otherwise, false)
 		case isKnown:
 			add(c, p.Default, false)
-		case len(c.rules[0].Args) > 0:
+		default:
 			return nil, refusal.Newf("profile: this libseccomp does not know %s, so it cannot have args", pc.Name)
-		case c.rules[0].Action != p.Default: // else main's default does it
-			add(c, c.rules[0].Action, true)
 		}
 	}
 	for _, x := range parts {

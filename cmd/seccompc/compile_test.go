@@ -98,8 +98,8 @@ func TestPlan(t *testing.T) {
 		got = append(got, line)
 	}
 	want := []string{
-		"errno 38 false: read=0 write=1 socketpair=53",
-		"allow true: mseal=462",
+		"errno 38 false: socketpair=53",
+		"allow true: read=0 write=1 mseal=462",
 		"errno 1 true: open_tree_attr=467",
 		"errno 97 false: socket=41",
 	}

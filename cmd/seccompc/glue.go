@@ -7,20 +7,17 @@ import (
 	"sandglass/pkg/seccomp/bpfvm"
 )
 
-// leafSize is how many numbers are compared one after the other before the
-// search splits.
-const leafSize = 3
-
 // glue puts the dispatch before programs. targets says which calls go to which
-// program; all others go to programs[0]. Kernels run the filter once for each
-// call number when it is installed, so dispatch is a binary search.
+// program; all others go to programs[0]. Kernels translate the whole filter and
+// run it once for each call number when it is installed, so the dispatch is a
+// binary search over ranges of numbers with one target.
 //
 //	ld arch
 //	jeq token, 1, 0
 //	ret KILL_PROCESS
 //	ld nr
-//	search: jge, jeq → trampolines
-//	trampolines: ja program, one for each, main's first
+//	search: jge → entries
+//	entries: ja program, or the program itself where it is one ret; main's first
 //	programs
 func glue(token uint32, targets map[uint32]int, programs [][]bpfvm.Insn) []bpfvm.Insn {
 	prog := []bpfvm.Insn{
@@ -29,44 +26,76 @@ func glue(token uint32, targets map[uint32]int, programs [][]bpfvm.Insn) []bpfvm
 		{Code: bpfvm.RetK, K: 0x80000000}, // KILL_PROCESS
 		{Code: bpfvm.LdAbs, K: 0},
 	}
-	numbers := slices.Sorted(maps.Keys(targets))
-	prog = append(prog, node(numbers, targets, 0)...)
+	// A search of one range has no instruction: it falls into main's entry.
+	prog = append(prog, node(ranges(targets), 0)...)
 	// Conditional jumps reach 255 instructions, so programs are entered by
 	// unconditional ones, which reach everything.
 	distance := len(programs) - 1
 	for _, program := range programs {
-		prog = append(prog, bpfvm.Insn{Code: bpfvm.Ja, K: uint32(distance)})
-		distance += len(program) - 1
+		if len(program) == 1 && program[0].Code == bpfvm.RetK {
+			prog = append(prog, program[0])
+		} else {
+			prog = append(prog, bpfvm.Insn{Code: bpfvm.Ja, K: uint32(distance)})
+			distance += len(program)
+		}
+		distance--
 	}
 	for _, program := range programs {
-		prog = append(prog, program...)
+		if len(program) != 1 || program[0].Code != bpfvm.RetK {
+			prog = append(prog, program...)
+		}
 	}
 	return prog
 }
 
-// node is a decision tree over sorted numbers, with the call's number in the
-// accumulator. behind instructions lie between its end and the trampolines.
-func node(numbers []uint32, targets map[uint32]int, behind int) []bpfvm.Insn {
-	if len(numbers) <= leafSize {
-		var leaf []bpfvm.Insn
-		for i, n := range numbers {
-			toEnd := len(numbers) - i // the jump to main's trampoline is last
-			leaf = append(leaf, bpfvm.Insn{Code: bpfvm.JeqK, K: n, JT: offset(toEnd + behind + targets[n])})
+// span is the numbers from start to the next span's start.
+type span struct {
+	start  uint32
+	target int
+}
+
+// ranges covers all numbers, in order. Neighbours have different targets.
+func ranges(targets map[uint32]int) []span {
+	spans := []span{{0, targets[0]}}
+	add := func(n uint32, target int) {
+		if spans[len(spans)-1].target != target {
+			spans = append(spans, span{n, target})
 		}
-		return append(leaf, bpfvm.Insn{Code: bpfvm.Ja, K: uint32(behind)})
 	}
-	half := len(numbers) / 2
-	high := node(numbers[half:], targets, behind)
-	low := node(numbers[:half], targets, behind+len(high))
-	split := bpfvm.Insn{Code: bpfvm.JgeK, K: numbers[half], JT: offset(len(low))}
+	for _, n := range slices.Sorted(maps.Keys(targets)) {
+		add(n, targets[n])
+		if _, ok := targets[n+1]; !ok {
+			add(n+1, 0)
+		}
+	}
+	return spans
+}
+
+// node is a decision tree over spans, with the call's number in the
+// accumulator. behind instructions lie between its end and the entries. One
+// span needs no decision: whoever leads to it goes to the entry at once.
+func node(spans []span, behind int) []bpfvm.Insn {
+	if len(spans) == 1 {
+		return nil
+	}
+	half := len(spans) / 2
+	high := node(spans[half:], behind)
+	low := node(spans[:half], behind+len(high))
+	split := bpfvm.Insn{Code: bpfvm.JgeK, K: spans[half].start, JT: offset(len(low))}
+	if len(high) == 0 {
+		split.JT = offset(len(low) + behind + spans[half].target)
+	}
+	if len(low) == 0 {
+		split.JF = offset(len(high) + behind + spans[0].target)
+	}
 	return append(append([]bpfvm.Insn{split}, low...), high...)
 }
 
 // offset is a conditional jump's distance. A profile that needs more than 255
-// would have hundreds of calls with conditions.
+// would have hundreds of ranges of calls.
 func offset(n int) uint8 {
 	if n > 255 {
-		panic("seccompc: too many calls with conditions for one dispatch")
+		panic("seccompc: too many ranges of calls for one dispatch")
 	}
 	return uint8(n)
 }
