@@ -49,7 +49,7 @@ func layOut() (*bait, error) {
 	if b.mark, err = random(); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{b.directory, b.variable, b.canaries, b.descriptor, b.doors, b.keyring, b.segment, b.startPrey} {
+	for _, step := range []func() error{b.directory, b.variable, b.canaries, b.descriptor, b.doors, b.keyring, b.segment} {
 		if err := step(); err != nil {
 			b.remove()
 			return nil, err

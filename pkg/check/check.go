@@ -123,6 +123,11 @@ func Run(ctx context.Context, o Options, each func(Line)) ([]Line, error) {
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
+	// Not before: on cgroup v2 a delegated group may hold the caller alone
+	// until its first sandbox has moved it to a leaf, where children then are.
+	if err := s.bait.startPrey(); err != nil {
+		return nil, refusal.Newf("starting a process to be killed: %v", err)
+	}
 	lines := s.all(ctx, each)
 	if ctx.Err() != nil {
 		return lines, refusal.Newf("the check was interrupted")
@@ -141,7 +146,9 @@ func (s *suite) start(ctx context.Context) error {
 	saw := s.sandbox(ctx, &control{id: "start", probe: "hello"})
 	switch {
 	case saw.err != nil:
-		return saw.err
+		r := refusal.Newf("%s", saw.res.Error)
+		r.Hints = saw.res.Hints
+		return r
 	case saw.answers["hello"] != probes.Done:
 		return refusal.Newf("a sandbox was started, but its program ended with %s", saw.ending())
 	}

@@ -42,7 +42,7 @@ func judgeScratch(_ *bait, s *saw) verdict {
 		return weak("files of the scratch do not count where a %s holds the limit; --disk bounds them", by)
 	}
 	if s.res.Outcome != result.Memory || s.answers["scratch"] != "" {
-		return leak("%s: wrote %s", s.ending(), s.answers["scratch"])
+		return leak("%s: wrote %s%s", s.ending(), s.answers["scratch"], s.answers["write"])
 	}
 	return held("outcome memory, enforced by %s", by)
 }
@@ -72,20 +72,33 @@ func judgeFork(_ *bait, s *saw) verdict {
 	return held("refused by %s", by)
 }
 
-// judgeCPU compares CPU time with wall time, both taken outside. Without the
-// limit it would be at least four times as much.
+// judgeCPU compares CPU time with wall time, both taken outside. On a busy host
+// a program may get little without any limit, so the kernel must also say that
+// it held the program back.
 func judgeCPU(_ *bait, s *saw) verdict {
 	by, kernel := s.enforced("cpus")
 	if !kernel {
 		return weak("enforced by %s: the program had %d ms of CPU in %d ms", by, s.res.CPUMS, s.res.WallMS)
 	}
-	if s.res.WallMS < attackCPU/2 || s.res.CPUMS == 0 {
-		return leak("the probe ran %d ms with %d ms of CPU: too little to tell", s.res.WallMS, s.res.CPUMS)
+	if !s.throttled() {
+		return leak("%d ms of CPU in %d ms, never held back", s.res.CPUMS, s.res.WallMS)
 	}
-	if s.res.CPUMS > s.res.WallMS/2 {
-		return leak("%d ms of CPU in %d ms, at a limit of a quarter", s.res.CPUMS, s.res.WallMS)
+	if s.res.WallMS < attackCPU/2 || s.res.CPUMS == 0 || s.res.CPUMS > s.res.WallMS/4 {
+		return leak("%d ms of CPU in %d ms, at a limit of a tenth", s.res.CPUMS, s.res.WallMS)
 	}
-	return held("%d ms of CPU in %d ms, at a limit of a quarter, enforced by %s", s.res.CPUMS, s.res.WallMS, by)
+	return held("%d ms of CPU in %d ms, at a limit of a tenth, enforced by %s", s.res.CPUMS, s.res.WallMS, by)
+}
+
+// throttled: nr_throttled of the program's own cgroup is not 0.
+func (s *saw) throttled() bool {
+	for _, key := range s.keys("throttling ") {
+		for line := range strings.Lines(s.answers[key]) {
+			if n, ok := strings.CutPrefix(line, "nr_throttled "); ok && strings.TrimSpace(n) != "0" {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func judgeDisk(_ *bait, s *saw) verdict {

@@ -78,15 +78,24 @@ func outsideCases(b *bait) []onHost {
 	return append(cases, onHost{id: "c06", seen: "the secret of the host: read "})
 }
 
-// TestProbesSeeTheHost: a probe that finds nothing inside must find it outside,
-// where it is. Left out are those that would change the host: mounts that are
-// written to, devices, cgroups, init.
-func TestProbesSeeTheHost(t *testing.T) {
+func testBait(t *testing.T) *bait {
+	t.Helper()
 	b, err := layOut()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer b.remove()
+	t.Cleanup(b.remove)
+	if err := b.startPrey(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestProbesSeeTheHost: a probe that finds nothing inside must find it outside,
+// where it is. Left out are those that would change the host: mounts that are
+// written to, devices, cgroups, init.
+func TestProbesSeeTheHost(t *testing.T) {
+	b := testBait(t)
 	s := &suite{bait: b}
 	for _, c := range outsideCases(b) {
 		if c.root && os.Geteuid() != 0 {
@@ -128,11 +137,7 @@ func find(t *testing.T, id string) *control {
 // that one attempt was let through, one after the other: each must be noticed.
 // And a probe that says nothing proves nothing.
 func TestEveryAnswerCounts(t *testing.T) {
-	b, err := layOut()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer b.remove()
+	b := testBait(t)
 	s := &suite{opt: Options{AllowDegraded: degraded()}, bait: b}
 	// c06 is decided by the host's files, the others by the outcome.
 	decided := map[string]bool{"c06": true, "c04": true, "c17": true, "c18": true, "c19": true, "c20": true, "c25": true, "c30": true, "c41": true}
@@ -260,5 +265,55 @@ func TestPlantedArtifacts(t *testing.T) {
 	}
 	if v := judgeArtifacts(b, w); v.held {
 		t.Error("held with a link")
+	}
+}
+
+// TestReadBackCounts: what the supervisor read of the program decides c30 and
+// c31, value by value.
+func TestReadBackCounts(t *testing.T) {
+	s := &suite{opt: Options{AllowDegraded: degraded()}, bait: testBait(t)}
+	fields := map[string]string{
+		"c30": "Seccomp NoNewPrivs user mnt pid ipc uts net",
+		"c31": "CapInh CapPrm CapEff CapBnd CapAmb Uid",
+	}
+	for id, list := range fields {
+		c := find(t, id)
+		w := s.sandbox(context.Background(), c)
+		if v := s.judge(c, w); !v.held {
+			t.Errorf("%s as it is: %s", id, v.seen)
+		}
+		for name := range strings.FieldsSeq(list) {
+			for _, l := range w.res.Layers {
+				good, ok := l.ReadBack[name]
+				if !ok {
+					continue
+				}
+				l.ReadBack[name] = "0 0 0 0"
+				if name == "user" || name == "mnt" || name == "pid" || name == "ipc" || name == "uts" || name == "net" {
+					l.ReadBack[name], _ = os.Readlink("/proc/self/ns/" + name)
+				}
+				if v := s.judge(c, w); v.held {
+					t.Errorf("%s: %s may be %q", id, name, l.ReadBack[name])
+				}
+				l.ReadBack[name] = good
+			}
+		}
+	}
+}
+
+// TestNeighbourSeen: each way to meet another sandbox counts.
+func TestNeighbourSeen(t *testing.T) {
+	none := func() *saw {
+		return &saw{answers: probes.Answers{"look /tmp": "ENOENT", "connect": "ECONNREFUSED", "self": "2"}}
+	}
+	if v := judgeNeighbour(nil, none()); !v.held {
+		t.Errorf("nothing seen: %s", v.seen)
+	}
+	for key, value := range map[string]string{"look /tmp": "a note", "connect": probes.Done, "process 7": "sh", "self": ""} {
+		w := none()
+		w.answers[key] = value
+		if v := judgeNeighbour(nil, w); v.held {
+			t.Errorf("held with %s: %s", key, value)
+		}
 	}
 }

@@ -76,7 +76,8 @@ func start(probe string, session bool, args ...string) (int, error) {
 	})
 }
 
-// burn keeps several threads busy for the given milliseconds.
+// burn keeps several threads busy for the given milliseconds, and repeats how
+// often the kernel held them back.
 func burn(args []string) {
 	end := time.Now().Add(time.Duration(number(args)) * time.Millisecond)
 	runtime.GOMAXPROCS(4)
@@ -84,6 +85,9 @@ func burn(args []string) {
 		go spin()
 	}
 	for time.Now().Before(end) {
+	}
+	for _, path := range []string{"/sys/fs/cgroup/cpu.stat", "/sys/fs/cgroup/cpu/cpu.stat"} {
+		read("throttling "+path, path)
 	}
 }
 
