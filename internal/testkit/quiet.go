@@ -14,7 +14,7 @@ const envQuiet = "SANDGLASS_TEST_QUIET"
 
 // Quiet runs the rest of the test in a host of its own: the test binary again,
 // for this one test, in new PID, mount, IPC and network namespaces, with empty
-// /run, /var/tmp and /dev/shm. There a Snapshot sees what runs of this test
+// /run, /tmp, /var/tmp and /dev/shm. There a Snapshot sees what runs of this test
 // left and nothing of others'. It returns true in the one inside; the caller
 // returns at once when it is false:
 //
@@ -25,13 +25,19 @@ const envQuiet = "SANDGLASS_TEST_QUIET"
 // It needs root. t must be a top-level test.
 func Quiet(t *testing.T) bool {
 	t.Helper()
+	return QuietWith(t, func() string { return Binary(t) })
+}
+
+// QuietWith is Quiet for another binary, which is made outside.
+func QuietWith(t *testing.T, binary func() string) bool {
+	t.Helper()
 	Requires(t, "root")
 	if os.Getenv(envQuiet) == t.Name() {
 		settle(t)
 		return true
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v", "-test.count=1")
-	cmd.Env = append(os.Environ(), envQuiet+"="+t.Name(), EnvBinary+"="+Binary(t))
+	cmd.Env = append(os.Environ(), envQuiet+"="+t.Name(), EnvBinary+"="+binary())
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC | unix.CLONE_NEWNET,
 		Pdeathsig:  syscall.SIGKILL,
@@ -56,7 +62,13 @@ func settle(t *testing.T) {
 	}
 	must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), "private mounts")
 	must(unix.Mount("proc", "/proc", "proc", 0, ""), "own /proc")
-	for _, d := range []string{"/run", "/var/tmp", "/dev/shm"} {
+	text, err := os.ReadFile(os.Getenv(EnvBinary))
+	must(err, "the binary under test")
+	for _, d := range []string{"/run", "/var/tmp", "/dev/shm", "/tmp"} {
 		must(unix.Mount("tmpfs", d, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"), d)
 	}
+	const own = "/run/binary-under-test"
+	must(os.WriteFile(own, text, 0o755), own)
+	must(os.Chmod(own, 0o755), own)
+	must(os.Setenv(EnvBinary, own), EnvBinary)
 }

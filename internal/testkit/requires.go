@@ -159,3 +159,6 @@ func landlock() string {
 	}
 	return ""
 }
+
+// CgroupVersion says which version has a controller: cgroup1, cgroup2 or "".
+func CgroupVersion(ctrl string) string { return probeCgroup(ctrl) }

@@ -61,7 +61,7 @@ func (s Snapshot) Left(now Snapshot) []string {
 }
 
 // Processes lists the processes with marker in their command line, this one
-// left out, as "PID command line". Zombies have an empty one.
+// and the dead left out, as "PID command line".
 func Processes(marker string) []string {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -74,7 +74,7 @@ func Processes(marker string) []string {
 			continue
 		}
 		cmdline, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if err != nil {
+		if err != nil || dead(e.Name()) {
 			continue
 		}
 		text := strings.TrimSpace(strings.ReplaceAll(string(cmdline), "\x00", " "))
@@ -83,6 +83,13 @@ func Processes(marker string) []string {
 		}
 	}
 	return list
+}
+
+// dead says whether a process has ended and is only not waited for yet.
+func dead(pid string) bool {
+	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+	i := strings.LastIndexByte(string(stat), ')')
+	return err != nil || i < 0 || strings.HasPrefix(string(stat[i:]), ") Z") || strings.HasPrefix(string(stat[i:]), ") X")
 }
 
 // Cgroups lists the directories of sandglass's own below /sys/fs/cgroup.
