@@ -64,12 +64,12 @@ func startProgram(b *box) error {
 	if b.cfg.Box != wire.NoFD {
 		cgroup = int(b.cfg.Box)
 	}
+	roomForInit(b.cfg)
 	restore, err := blockSignals()
 	if err != nil {
 		return err
 	}
 	defer restore()
-	roomForInit(b.cfg.Rlimits)
 	b.pid, b.pidfd, err = sys.Start(&sys.Program{
 		Calls:  Child(b.cfg),
 		Paths:  b.cfg.Paths,

@@ -1,21 +1,24 @@
 package boxinit
 
 import (
+	"runtime"
+	"sync"
+
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
 )
 
-// usualThreads is what init has, for a box without /proc.
-const usualThreads = 5
-
 // roomForInit adds init's own threads to RLIMIT_NPROC. The kernel counts all
 // tasks of the program's user in this user namespace, and init has the same id;
 // without room for it the program would get fewer than its policy says, and
 // with a guess it would get more where no cgroup bounds it.
-func roomForInit(limits []wire.Rlimit) {
-	for i := range limits {
-		if l := &limits[i]; l.Resource == unix.RLIMIT_NPROC {
+func roomForInit(cfg *wire.Config) {
+	if cfg.Box == wire.NoFD && len(cfg.Tasks) == 0 {
+		settle() // no cgroup: the number must be exact
+	}
+	for i := range cfg.Rlimits {
+		if l := &cfg.Rlimits[i]; l.Resource == unix.RLIMIT_NPROC {
 			var own unix.Rlimit
 			if err := unix.Getrlimit(unix.RLIMIT_NPROC, &own); err != nil {
 				return
@@ -26,14 +29,37 @@ func roomForInit(limits []wire.Rlimit) {
 	}
 }
 
-// ownThreads reads the link count of /proc/self/task, which is 2 and one for
-// each thread. An image's own directory of that name does not count.
-func ownThreads() uint64 {
-	var fs unix.Statfs_t
-	var st unix.Stat_t
-	const tasks = "/proc/self/task"
-	if unix.Statfs(tasks, &fs) != nil || fs.Type != unix.PROC_SUPER_MAGIC || unix.Stat(tasks, &st) != nil || st.Nlink < 3 {
-		return usualThreads
+// settle makes the threads that init will ever need: the runtime keeps an idle
+// one for the next use and never ends it. One that it made later would be
+// counted against the program.
+func settle() {
+	const threads = 3 // watch, the runtime's own work, one more
+	var ready, done sync.WaitGroup
+	release := make(chan struct{})
+	for range threads {
+		ready.Add(1)
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			<-release
+		})
 	}
-	return uint64(st.Nlink) - 2
+	ready.Wait()
+	close(release)
+	done.Wait()
+}
+
+// ownThreads counts this process's threads by asking for each: in its new PID
+// namespace nobody else has a number, and there may be no /proc to read.
+func ownThreads() uint64 {
+	const numbers = 64
+	n := uint64(0)
+	pid := unix.Getpid()
+	for tid := pid; tid < pid+numbers; tid++ {
+		if unix.Tgkill(pid, tid, 0) == nil {
+			n++
+		}
+	}
+	return n
 }

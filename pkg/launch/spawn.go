@@ -115,7 +115,9 @@ func spawn(self string, id Identity, group, control int) (pid, pidfd int, err er
 		attr.CgroupFD = group
 	}
 	pid, _, err = syscall.StartProcess(self, []string{boxinit.Arg0}, &syscall.ProcAttr{
-		Env:   []string{},
+		// With one processor init needs few threads, and always as many: they
+		// count where only RLIMIT_NPROC bounds the program.
+		Env:   []string{"GOMAXPROCS=1"},
 		Files: []uintptr{none, none, none, uintptr(control)},
 		Sys:   attr,
 	})

@@ -126,26 +126,33 @@ func statTicks(pid, first, last int) int64 {
 // the exact one taken, for which the kernel walks the page tables. Files of the
 // scratch that are mapped count twice even then.
 func (t *tree) memory(limit int64) int64 {
-	pids, scratch := t.processes(), t.scratch()
-	quick := make([]int64, len(pids))
-	sum := scratch
-	for i, pid := range pids {
-		quick[i] = max(kilobytes(pid, "status", "RssAnon:", "RssShmem:"), 0) << 10
-		sum += quick[i]
+	sum := t.scratch()
+	for _, pid := range t.processes() {
+		sum += resident(pid)
 	}
 	if sum <= limit {
 		return sum
 	}
-	sum = scratch
-	for i, pid := range pids {
-		exact := kilobytes(pid, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:") << 10
-		if exact < 0 { // not to be read: no way out of the limit
-			exact = quick[i]
+	// While processes that share pages end, the last ones hold them alone: one
+	// pass may count a page several times. Two in a row hardly do.
+	return min(t.exact(), t.exact())
+}
+
+// exact counts a page that n processes share as the n-th part for each.
+func (t *tree) exact() int64 {
+	sum := t.scratch()
+	for _, pid := range t.processes() {
+		kb := kilobytes(pid, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+		if kb < 0 { // it has ended, or is not to be read: no way out of the limit
+			sum += resident(pid)
+			continue
 		}
-		sum += exact
+		sum += kb << 10
 	}
 	return sum
 }
+
+func resident(pid int) int64 { return max(kilobytes(pid, "status", "RssAnon:", "RssShmem:"), 0) << 10 }
 
 // scratch is what the sandbox's own tmpfs holds, whose places are all one file
 // system. /tmp is a mount point of ours that the program cannot replace.

@@ -35,9 +35,10 @@ func TestTree(t *testing.T) {
 	if len(below.processes()) == 0 {
 		t.Error("the grandchild was not found")
 	}
-	quick := below.memory(1 << 62)
-	exact := below.memory(0)
-	if exact <= 0 || quick < exact {
+	quick := self.memory(1 << 62)
+	exact := self.memory(0)
+	// The kernel's counters behind the quick sum may be behind by some pages.
+	if exact <= 0 || quick+1<<20 < exact {
 		t.Errorf("memory %d, exactly %d", quick, exact)
 	}
 }

@@ -1,0 +1,98 @@
+package limits
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+	"sandglass/pkg/result"
+)
+
+// The CPU time of the whole tree counts, however it is spread. The wall clock's
+// limit is far away, so that it cannot be what ended the run.
+func TestCPUTime(t *testing.T) {
+	for _, c := range []string{
+		"spinners 1", // the program itself
+		"spinners 4", // its threads
+		"burners 3",  // double-forked daemons whose parent sleeps
+		"brief 5",    // children far below any limit of one process
+		"ignored 30", // children that nobody waits for
+	} {
+		t.Run(strings.Fields(c)[0]+strings.Fields(c)[1], func(t *testing.T) {
+			testkit.Each(t, func(t *testing.T, who testkit.Who) {
+				o := hog(t, who, "--cpu-time 700ms --cpus 2 --timeout 100s", c)
+				ended(t, o, result.CPUTime, 124, "")
+				held(t, o, "cpu_time", 700, result.ByWatchdog)
+				if o.Result.CPUMS < 700 || o.Result.Signal != 9 {
+					t.Errorf("cpu_ms %d, signal %d", o.Result.CPUMS, o.Result.Signal)
+				}
+			})
+		})
+	}
+}
+
+func TestCPUTimeOfChildren(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := script(t, who, "B08.py", "--cpu-time 1s --timeout 100s --pids-limit 32 --memory 128m -e SECS=90")
+		ended(t, o, result.CPUTime, 124, "burning\n")
+	})
+}
+
+func TestCPUTimeBelow(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := hog(t, who, "--cpu-time 5s --timeout 100s", "burn 300")
+		ended(t, o, result.Exited, 0, "burnt 300\n")
+		if o.Result.CPUMS < 300 || o.Result.CPUMS > 3000 {
+			t.Errorf("cpu_ms %d of a program that burnt 300", o.Result.CPUMS)
+		}
+	})
+}
+
+// Each run counts for itself, one after the other and at once.
+func TestCPUTimeNotCarriedOver(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		const flags, op = "--cpu-time 1s --memory 128m --timeout 100s", "burn 600"
+		for range 3 {
+			ended(t, hog(t, who, flags, op), result.Exited, 0, "burnt 600\n")
+		}
+		var all []*testkit.Process
+		for range 3 {
+			all = append(all, startHog(t, who, flags, op))
+		}
+		for _, p := range all {
+			ended(t, p.Wait(), result.Exited, 0, "burnt 600\n")
+		}
+	})
+}
+
+// The rate: two processes that would use two CPUs get a quarter of one.
+func TestCPURate(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		if !who.Limited() {
+			o := hog(t, who, "--cpus 0.25", "burn 10")
+			held(t, o, "cpus", 250, result.ByNone)
+			return
+		}
+		stat := file("/sys/fs/cgroup/cpu/cpu.stat", "/sys/fs/cgroup/cpu.stat")
+		o := testkit.Sh(t, who, "while :; do :; done & while :; do :; done & sleep 2; grep nr_throttled "+stat, "--cpus", "0.25", "--timeout", "100s")
+		if n := number(t, strings.TrimPrefix(o.Stdout, "nr_throttled ")); n < 2 {
+			t.Errorf("throttled in %d periods\n%s", n, o.Stderr)
+		}
+		held(t, o, "cpus", 250, by(who, result.ByNone))
+		kernelSays(t, who, o, file("cpu.cfs_quota_us", "cpu.max"), file("25000", "25000 100000"))
+		// A quarter, one period more, and a slice for each CPU that was under way.
+		if most := o.Result.WallMS/4 + 25 + 50; o.Result.CPUMS > most {
+			t.Errorf("cpu_ms %d in %d ms, want at most %d", o.Result.CPUMS, o.Result.WallMS, most)
+		}
+	})
+}
+
+func number(t *testing.T, text string) int64 {
+	t.Helper()
+	var n int64
+	if _, err := fmt.Sscan(text, &n); err != nil {
+		t.Fatalf("no number in %q: %v", text, err)
+	}
+	return n
+}

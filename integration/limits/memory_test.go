@@ -1,0 +1,114 @@
+package limits
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+	"sandglass/pkg/result"
+)
+
+// checkMemory wants the verdict and, where a cgroup holds the limit, a peak
+// that it never let by.
+func checkMemory(t *testing.T, who testkit.Who, o testkit.Output, limit int64) {
+	t.Helper()
+	ended(t, o, result.Memory, 137, "")
+	held(t, o, "memory", limit, by(who, result.ByWatchdog))
+	if o.Result.Signal != 9 {
+		t.Errorf("signal %d", o.Result.Signal)
+	}
+	peak := o.Result.MemoryPeakBytes
+	if !who.Limited() {
+		if peak <= limit {
+			t.Errorf("memory_peak_bytes %d, want what the watchdog saw, above %d", peak, limit)
+		}
+		return
+	}
+	if o.Result.OOMKills < 1 || peak > limit || peak < limit*9/10 {
+		t.Errorf("oom_kills %d, memory_peak_bytes %d, limit %d", o.Result.OOMKills, peak, limit)
+	}
+	kernelSays(t, who, o, file("memory.limit_in_bytes", "memory.max"), strconv.FormatInt(limit, 10))
+	if kernelV2() {
+		kernelSays(t, who, o, "memory.swap.max", "0")
+		kernelSays(t, who, o, "memory.oom.group", "1")
+	}
+}
+
+// One process over the limit, from the least that a program can start in.
+func TestMemory(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, mb := range []int64{8, 64, 256} {
+			flags := []string{"--memory", strconv.FormatInt(mb, 10) + "m", "--timeout", "60s"}
+			o := testkit.RunC(t, testkit.Opts{Who: who}, flags, source(t, "B10.c"))
+			checkMemory(t, who, o, mb<<20)
+		}
+	})
+}
+
+// The sum over all processes counts, and all of them end: a parent that would
+// outlive its killed children does not.
+func TestMemoryOfTheTree(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		checkMemory(t, who, script(t, who, "B09.py", "--memory 256m --pids-limit 32 --timeout 60s"), 256<<20)
+		o := hog(t, who, "--memory 64m --timeout 60s", "family 8 20")
+		if strings.Contains(o.Stdout, "outlived") {
+			t.Errorf("the parent lived on: %q", o.Stdout)
+		}
+		o.Stdout = ""
+		checkMemory(t, who, o, 64<<20)
+	})
+}
+
+// Whatever memory is held in counts, the scratch's files as well.
+func TestMemoryKinds(t *testing.T) {
+	for _, c := range []struct {
+		kind     string
+		degraded bool // the watchdog sees it
+	}{
+		{"anon", true}, {"shared", true}, {"sysv", true}, {"file", true}, {"deleted", true},
+		{"memfd", false}, // held by a descriptor only
+	} {
+		t.Run(c.kind, func(t *testing.T) {
+			testkit.Each(t, func(t *testing.T, who testkit.Who) {
+				if !who.Limited() && !c.degraded {
+					testkit.Skip(t, "cgroup", "the watchdog, which sees only what is mapped or in the scratch")
+				}
+				const flags = "--memory 48m --disk 200m --timeout 60s -e HOLD=1"
+				o := hog(t, who, flags, "memory "+c.kind+" 100")
+				// The watchdog may come after the line; the kernel never does.
+				if !who.Limited() {
+					o.Stdout = strings.TrimPrefix(o.Stdout, "held 100\n")
+				}
+				checkMemory(t, who, o, 48<<20)
+				o = hog(t, who, "--memory 48m --disk 200m --timeout 60s", "memory "+c.kind+" 20")
+				ended(t, o, result.Exited, 0, "held 20\n")
+				if o.Result.OOMKills != 0 {
+					t.Errorf("oom_kills %d", o.Result.OOMKills)
+				}
+			})
+		})
+	}
+}
+
+// Half in the scratch and half in memory is too much together.
+func TestMemoryAndScratch(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		const both = "head -c 40m /dev/zero >/tmp/x; echo written; exec " + testkit.Inside + " memory anon 40"
+		hog := testkit.C(t, source(t, "hog.c"))
+		o := testkit.Sh(t, who, both, "--memory", "64m", "--disk", "60m", "--timeout", "60s", "-e", "HOLD=1", "-v", hog+":"+testkit.Inside)
+		o.Stdout = strings.TrimPrefix(o.Stdout, "written\n")
+		if !who.Limited() {
+			o.Stdout = strings.TrimPrefix(o.Stdout, "held 40\n")
+		}
+		checkMemory(t, who, o, 64<<20)
+	})
+}
+
+// What processes share counts once: a parent of 60 MB with many children.
+func TestMemoryShared(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := hog(t, who, "--memory 128m --timeout 60s", "share 60 12")
+		ended(t, o, result.Exited, 0, "shared 60\n")
+	})
+}
