@@ -72,7 +72,7 @@ func TestMemoryKinds(t *testing.T) {
 		t.Run(c.kind, func(t *testing.T) {
 			testkit.Each(t, func(t *testing.T, who testkit.Who) {
 				if !who.Limited() && !c.degraded {
-					testkit.Skip(t, "cgroup", "the watchdog, which sees only what is mapped or in the scratch")
+					testkit.Skip(t, "a delegated cgroup", "the watchdog, which sees only what is mapped or in the scratch")
 				}
 				const flags = "--memory 48m --disk 200m --timeout 60s -e HOLD=1"
 				o := hog(t, who, flags, "memory "+c.kind+" 100")

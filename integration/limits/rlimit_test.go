@@ -1,0 +1,74 @@
+package limits
+
+import (
+	"fmt"
+	"strconv"
+	"testing"
+
+	"sandglass/internal/testkit"
+	"sandglass/pkg/result"
+)
+
+func itoa(n int64) string { return strconv.FormatInt(n, 10) }
+
+// What the kernel has for the program is what was asked, soft and hard, and
+// the program cannot raise it.
+func TestRlimitsReadBack(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := hog(t, who, "--open-files 100 --ulimit fsize=3m --ulimit stack=1m --ulimit core=0", "limits")
+		const no = "Operation not permitted"
+		want := fmt.Sprintf("core 0 0 %s\nnofile 100 100 %s\nfsize %d %d %s\nstack %d %d %s\nrtprio 0 0 %s\n",
+			no, no, 3<<20, 3<<20, no, 1<<20, 1<<20, no, no)
+		ended(t, o, result.Exited, 0, want)
+		held(t, o, "open_files", 100, result.ByRlimit)
+		held(t, o, "file_size", 3<<20, result.ByRlimit)
+		held(t, o, "stack", 1<<20, result.ByRlimit)
+		held(t, o, "core", 0, result.ByRlimit)
+	})
+}
+
+func TestOpenFiles(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		ended(t, hog(t, who, "--open-files 100", "opens"), result.Exited, 0, "open 100\n")
+		ended(t, hog(t, who, "", "opens"), result.Exited, 0, "open 1024\n")
+	})
+}
+
+func TestFileSize(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := hog(t, who, "--ulimit fsize=1m", "fill /tmp/x 1")
+		ended(t, o, result.Exited, 0, fmt.Sprintf("File too large after %d\n", 1<<20))
+		o = hog(t, who, "--ulimit fsize=1m", "fill /tmp/x 0")
+		ended(t, o, result.Signaled, 128+25, "")
+		if o.Result.Signal != 25 {
+			t.Errorf("signal %d, want SIGXFSZ", o.Result.Signal)
+		}
+	})
+}
+
+// The stack ends where it was told: deep recursion is a SIGSEGV.
+func TestStack(t *testing.T) {
+	const deep = `#include <stdio.h>
+#include <stdlib.h>
+static int down(int n) { volatile char page[4096]; page[0] = (char)n; return n ? down(n - 1) + page[0] : 0; }
+int main(int argc, char **argv) { down(atoi(argv[1])); puts("back"); return 0; }
+`
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := testkit.RunC(t, testkit.Opts{Who: who}, []string{"--ulimit", "stack=1m"}, deep, "200")
+		ended(t, o, result.Exited, 0, "back\n")
+		o = testkit.RunC(t, testkit.Opts{Who: who}, []string{"--ulimit", "stack=1m"}, deep, "400")
+		ended(t, o, result.Signaled, 128+11, "")
+	})
+}
+
+// A crash with terabytes mapped leaves no core file, and is over at once.
+func TestCore(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := testkit.RunC(t, testkit.Opts{Who: who}, []string{"--memory", "64m"}, source(t, "B18.c"))
+		ended(t, o, result.Signaled, 128+6, "mapped 32 TiB\n")
+		prog := testkit.C(t, source(t, "B18.c"))
+		o = testkit.Sh(t, who, "cd /tmp; "+testkit.Inside+" >/dev/null; echo $?; find / -xdev -name 'core*' -size +0 -newer /proc/1/stat 2>/dev/null; ls -A /tmp",
+			"-v", prog+":"+testkit.Inside)
+		ended(t, o, result.Exited, 0, "134\n")
+	})
+}
