@@ -41,6 +41,7 @@ func (b *bait) program() string { return filepath.Join(b.dir, probes.Name) }
 func (b *bait) path(name string) string { return filepath.Join(b.dir, name) }
 
 func layOut() (*bait, error) {
+	sweepBait()
 	b := &bait{shmID: -1}
 	var err error
 	if b.secret, err = random(); err != nil {
@@ -77,7 +78,7 @@ func random() (string, error) {
 }
 
 func (b *bait) directory() error {
-	dir, err := os.MkdirTemp("", "sandglass-check-")
+	dir, err := os.MkdirTemp("", dirPrefix)
 	if err != nil {
 		return err
 	}
@@ -86,6 +87,9 @@ func (b *bait) directory() error {
 		return err
 	}
 	b.later(func() { os.RemoveAll(b.dir) })
+	if err := b.lock(b.dir); err != nil {
+		return err
+	}
 	if err := unix.Stat("/proc/self/exe", &b.exe); err != nil {
 		return err
 	}
@@ -97,29 +101,31 @@ func (b *bait) variable() error {
 	return os.Setenv(secretName, b.secret)
 }
 
-// canaries are files where secrets of hosts lie: the temporary directories, the
-// caller's home, root's and the state of services. Where this caller may not
-// write there is none.
-func (b *bait) canaries() error {
+// canaryDirs are where secrets of hosts lie: the temporary directories, the
+// caller's home, root's and the state of services.
+func canaryDirs() []string {
 	home, _ := os.UserHomeDir()
-	for _, dir := range []string{b.dir, "/tmp", "/var/tmp", home, "/root", "/var/lib", "/etc", "/run", "/dev/shm", "/opt"} {
+	return []string{"/tmp", "/var/tmp", home, "/root", "/var/lib", "/etc", "/run", "/dev/shm", "/opt"}
+}
+
+// canaries puts a file into each of them, and one into the own directory. Where
+// this caller may not write there is none.
+func (b *bait) canaries() error {
+	for _, dir := range append([]string{b.dir}, canaryDirs()...) {
 		if dir == "" {
 			continue
 		}
-		path := filepath.Join(dir, ".sandglass-check-"+b.mark)
+		path := filepath.Join(dir, canaryPrefix+b.mark)
 		f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
 			continue
 		}
 		b.later(func() { os.Remove(path); os.Remove(path + probes.Planted) })
 		_, err = f.WriteString(b.secret)
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err = errors.Join(err, f.Close(), b.lock(path)); err != nil {
 			return err
 		}
 		b.files = append(b.files, path)
-	}
-	if len(b.files) == 0 {
-		return errors.New("no directory takes a file")
 	}
 	return nil
 }

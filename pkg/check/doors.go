@@ -1,10 +1,11 @@
 package check
 
 import (
-	"net/netip"
 	"os"
 	"strings"
 	"syscall"
+
+	"sandglass/pkg/check/probes"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,7 +36,7 @@ func (b *bait) doors() error {
 		return err
 	}
 	// A host without IPv6 has no second door.
-	d.tcp6, _ = listen(unix.AF_INET6, unix.SOCK_STREAM, &unix.SockaddrInet6{Addr: netip.IPv6Loopback().As16()})
+	d.tcp6, _ = listen(unix.AF_INET6, unix.SOCK_STREAM, &unix.SockaddrInet6{Addr: [16]byte{15: 1}})
 	d.port4, d.port6, d.portUDP = port(d.tcp4), port(d.tcp6), port(d.udp)
 	return nil
 }
@@ -114,31 +115,30 @@ func receives(fd int) bool {
 // name server of the host and every other address of it.
 func (b *bait) targets() []string {
 	d := b.door
-	loop4 := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	args := []string{
 		"world",
-		"server " + netip.AddrPortFrom(loop4, d.portUDP).String(),
-		"connect " + netip.AddrPortFrom(loop4, d.port4).String(),
+		"server " + probes.Loopback4(d.portUDP).String(),
+		"connect " + probes.Loopback4(d.port4).String(),
 	}
 	if d.port6 != 0 {
-		args = append(args, "connect "+netip.AddrPortFrom(netip.IPv6Loopback(), d.port6).String())
+		args = append(args, "connect "+probes.Loopback6(d.port6).String())
 	}
-	for _, addr := range hostServers() {
-		args = append(args, "server "+netip.AddrPortFrom(addr, 53).String())
+	for _, ip := range hostServers() {
+		args = append(args, "server "+probes.Addr{IP: ip, Port: 53}.String())
 	}
-	for _, addr := range hostAddresses() {
-		args = append(args, "connect "+netip.AddrPortFrom(addr, d.port4).String())
+	for _, ip := range hostAddresses() {
+		args = append(args, "connect "+probes.Addr{IP: ip, Port: d.port4}.String())
 	}
 	return args
 }
 
-func hostServers() []netip.Addr {
-	var list []netip.Addr
+func hostServers() [][]byte {
+	var list [][]byte
 	conf, _ := os.ReadFile("/etc/resolv.conf")
 	for line := range strings.Lines(string(conf)) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == "nameserver" {
-			if addr, err := netip.ParseAddr(f[1]); err == nil {
-				list = append(list, addr.WithZone(""))
+			if ip := probes.ParseIP(f[1]); ip != nil {
+				list = append(list, ip)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func hostServers() []netip.Addr {
 
 // hostAddresses are the host's own but for loopback's, and those of one link,
 // which mean nothing without an interface.
-func hostAddresses() []netip.Addr {
+func hostAddresses() [][]byte {
 	table, err := syscall.NetlinkRIB(syscall.RTM_GETADDR, syscall.AF_UNSPEC)
 	if err != nil {
 		return nil
@@ -156,7 +156,7 @@ func hostAddresses() []netip.Addr {
 	if err != nil {
 		return nil
 	}
-	var list []netip.Addr
+	var list [][]byte
 	for i := range messages {
 		if messages[i].Header.Type != syscall.RTM_NEWADDR {
 			continue
@@ -166,13 +166,21 @@ func hostAddresses() []netip.Addr {
 			continue
 		}
 		for _, a := range attrs {
-			if a.Attr.Type != syscall.IFA_ADDRESS {
-				continue
-			}
-			if addr, ok := netip.AddrFromSlice(a.Value); ok && !addr.IsLoopback() && !addr.IsLinkLocalUnicast() {
-				list = append(list, addr)
+			if a.Attr.Type == syscall.IFA_ADDRESS && elsewhere(a.Value) {
+				list = append(list, a.Value)
 			}
 		}
 	}
 	return list
+}
+
+// elsewhere: neither loopback nor an address of one link.
+func elsewhere(ip []byte) bool {
+	switch len(ip) {
+	case 4:
+		return ip[0] != 127 && (ip[0] != 169 || ip[1] != 254)
+	case 16:
+		return string(ip) != string(probes.Loopback6(0).IP) && (ip[0] != 0xfe || ip[1]&0xc0 != 0x80)
+	}
+	return false
 }

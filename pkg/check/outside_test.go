@@ -51,7 +51,7 @@ func outsideCases(b *bait) []onHost {
 		{id: "c01", seen: "the secret of the host: env " + secretName},
 		{id: "c02"},
 		{id: "c03", args: only("connect 127.0.0.1"), seen: "a connection arrived at the host"},
-		{id: "c03", args: only("connect [::1]"), seen: "a connection arrived at the host"},
+		{id: "c03", args: only("connect [0:0:0:0:0:0:0:1]"), seen: "a connection arrived at the host"},
 		{id: "c03", args: only("server 127.0.0.1"), seen: "a query arrived at the host's name server"},
 		{id: "c05", seen: "the secret of the host: content 70"},
 		{id: "c07", seen: "others, such as process "},

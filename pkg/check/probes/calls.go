@@ -1,8 +1,6 @@
 package probes
 
-import (
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // Call is one system call that the default filter refuses, and the exact error
 // with which it does. The arguments are such that the call does no harm where
@@ -109,12 +107,12 @@ func foreign([]string) {
 }
 
 // i386Exit is a whole 32-bit program: it calls exit(7) through int 0x80.
-var i386Exit = []byte("\x7fELF\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // e_ident: 32 bit, little endian
+const i386Exit = "\x7fELF\x01\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00" + // e_ident: 32 bit, little endian
 	"\x02\x00\x03\x00\x01\x00\x00\x00\x54\x80\x04\x08\x34\x00\x00\x00" + // ET_EXEC, EM_386, entry, e_phoff
 	"\x00\x00\x00\x00\x00\x00\x00\x00\x34\x00\x20\x00\x01\x00\x00\x00\x00\x00\x00\x00" +
 	"\x01\x00\x00\x00\x00\x00\x00\x00\x00\x80\x04\x08\x00\x80\x04\x08" + // PT_LOAD at 0x08048000
 	"\x60\x00\x00\x00\x60\x00\x00\x00\x05\x00\x00\x00\x00\x10\x00\x00" +
-	"\xb8\x01\x00\x00\x00\xbb\x07\x00\x00\x00\xcd\x80") // mov $1,%eax; mov $7,%ebx; int $0x80
+	"\xb8\x01\x00\x00\x00\xbb\x07\x00\x00\x00\xcd\x80" // mov $1,%eax; mov $7,%ebx; int $0x80
 
 // i386 becomes a program of another architecture, whose calls have other
 // numbers than the filter's. args is a directory to put it in.
@@ -127,7 +125,7 @@ func i386(args []string) {
 	if !try("create", err) {
 		return
 	}
-	unix.Write(fd, i386Exit)
+	unix.Write(fd, []byte(i386Exit))
 	unix.Close(fd)
 	try("execve", unix.Exec(path, []string{path}, nil))
 }

@@ -2,7 +2,6 @@ package probes
 
 import (
 	"bytes"
-	"net/netip"
 	"os"
 	"strings"
 
@@ -20,15 +19,15 @@ const Host = "test.example.org"
 // the doors of the host, "server ADDR:PORT" and "connect ADDR:PORT", and
 // "world" for what lies beyond it.
 func request(args []string) {
-	var answers []netip.Addr
+	var answers [][]byte
 	for _, arg := range args {
 		kind, text, _ := strings.Cut(arg, " ")
 		if kind == "world" {
 			answers = append(answers, world()...)
 			continue
 		}
-		at, err := netip.ParseAddrPort(text)
-		if err != nil {
+		at, ok := parseAddr(text)
+		if !ok {
 			continue
 		}
 		if kind == "server" {
@@ -37,16 +36,16 @@ func request(args []string) {
 			connect(at)
 		}
 	}
-	for _, addr := range answers {
-		connect(netip.AddrPortFrom(addr, 443))
+	for _, ip := range answers {
+		connect(Addr{ip, 443})
 	}
 	say("request", "over")
 }
 
 // world asks the name servers that a resolver library would. Addresses for
 // documentation stand in where none answers.
-func world() []netip.Addr {
-	answers := []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}
+func world() [][]byte {
+	answers := [][]byte{ParseIP("192.0.2.1"), ParseIP("2001:db8::1")}
 	for _, server := range servers() {
 		answers = append(answers, resolve(server)...)
 	}
@@ -54,13 +53,13 @@ func world() []netip.Addr {
 }
 
 // servers are the name servers that a resolver library would ask.
-func servers() []netip.AddrPort {
+func servers() []Addr {
 	conf, _ := os.ReadFile("/etc/resolv.conf")
-	list := []netip.AddrPort{netip.MustParseAddrPort("127.0.0.53:53")}
+	list := []Addr{{[]byte{127, 0, 0, 53}, 53}}
 	for line := range bytes.Lines(conf) {
 		if f := strings.Fields(string(line)); len(f) == 2 && f[0] == "nameserver" {
-			if addr, err := netip.ParseAddr(f[1]); err == nil {
-				list = append(list, netip.AddrPortFrom(addr, 53))
+			if ip := ParseIP(f[1]); ip != nil {
+				list = append(list, Addr{ip, 53})
 			}
 		}
 	}
@@ -68,9 +67,9 @@ func servers() []netip.AddrPort {
 }
 
 // resolve sends one query by UDP and reads addresses out of the answer.
-func resolve(server netip.AddrPort) []netip.Addr {
+func resolve(server Addr) [][]byte {
 	key := "query " + server.String()
-	fd, to, err := socket(server, unix.SOCK_DGRAM)
+	fd, to, err := server.socket(unix.SOCK_DGRAM)
 	if err != nil {
 		try(key, err)
 		return nil
@@ -91,8 +90,7 @@ func resolve(server netip.AddrPort) []netip.Addr {
 		return nil
 	}
 	// The last four bytes of a plain answer are its address.
-	addr, _ := netip.AddrFromSlice(answer[n-4 : n])
-	return []netip.Addr{addr}
+	return [][]byte{answer[n-4 : n]}
 }
 
 // Query is a DNS question for the address of name.
@@ -105,9 +103,9 @@ func Query(name string) []byte {
 }
 
 // connect makes a TCP connection and speaks the first bytes of TLS.
-func connect(at netip.AddrPort) {
+func connect(at Addr) {
 	key := "connect " + at.String()
-	fd, to, err := socket(at, unix.SOCK_STREAM)
+	fd, to, err := at.socket(unix.SOCK_STREAM)
 	if err != nil {
 		try(key, err)
 		return
@@ -126,17 +124,6 @@ func connect(at netip.AddrPort) {
 	if try(key, err) {
 		unix.Write(fd, []byte("\x16\x03\x01"))
 	}
-}
-
-func socket(at netip.AddrPort, kind int) (int, unix.Sockaddr, error) {
-	family := unix.AF_INET6
-	var to unix.Sockaddr = &unix.SockaddrInet6{Port: int(at.Port()), Addr: at.Addr().As16()}
-	if at.Addr().Is4() {
-		family = unix.AF_INET
-		to = &unix.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}
-	}
-	fd, err := unix.Socket(family, kind|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	return fd, to, err
 }
 
 func poll(fd int, events int16) bool {

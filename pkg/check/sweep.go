@@ -1,0 +1,58 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Names of what is laid out on disk.
+const (
+	dirPrefix    = "sandglass-check-"
+	canaryPrefix = ".sandglass-check-"
+)
+
+// lock holds a flock on a path for as long as the bait lies there, so that the
+// next check can tell it from what a killed one has left behind.
+func (b *bait) lock(path string) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	b.later(func() { unix.Close(fd) })
+	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+}
+
+// sweepBait removes what checks of this user that were killed have left.
+func sweepBait() {
+	var found []string
+	for _, dir := range canaryDirs() {
+		list, _ := filepath.Glob(filepath.Join(dir, canaryPrefix+"*"))
+		found = append(found, list...)
+	}
+	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
+	for _, path := range append(found, dirs...) {
+		if abandoned(path) {
+			os.RemoveAll(path) // follows no link, nor does abandoned
+		}
+	}
+}
+
+// abandoned says that a path is this user's and nobody holds its lock. Others
+// may put anything under such names into /tmp: links and FIFOs do not count.
+func abandoned(path string) bool {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil || int(st.Uid) != os.Geteuid() {
+		return false
+	}
+	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return false
+	}
+	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil
+}

@@ -1,0 +1,50 @@
+package check
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestSweep: what a killed check left goes, what a living one has laid out and
+// what is not ours stays.
+func TestSweep(t *testing.T) {
+	home, tmp := t.TempDir(), t.TempDir()
+	t.Setenv("HOME", home)
+	t.Setenv("TMPDIR", tmp)
+	living, err := layOut()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer living.remove()
+	canary := filepath.Join(home, canaryPrefix+"dead")
+	dir := filepath.Join(tmp, dirPrefix+"dead")
+	link := filepath.Join(home, canaryPrefix+"link")
+	target := filepath.Join(home, "target")
+	for _, err := range []error{
+		os.WriteFile(canary, nil, 0o600), os.Mkdir(dir, 0o700), os.WriteFile(dir+"/x", nil, 0o600),
+		os.WriteFile(target, nil, 0o600), os.Symlink(target, link),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweepBait()
+	for _, path := range []string{canary, dir} {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is still there", path)
+		}
+	}
+	for _, path := range append([]string{link, target, living.dir}, living.files...) {
+		if _, err := os.Lstat(path); err != nil {
+			t.Errorf("%s is gone", path)
+		}
+	}
+	files, lay := living.files, living.dir
+	living.remove()
+	for _, path := range append(files, lay) {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is left behind", path)
+		}
+	}
+}
