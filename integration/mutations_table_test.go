@@ -100,4 +100,25 @@ var mutations = []mutation{
 		{"pkg/boxinit/child.go", "if err := refuseOwnExe(b.cfg.Paths); err != nil {", "if err := refuseOwnExe(nil); err != nil {"}}},
 	{control: "links not followed by collection", fail: []string{"TestHostileArtefacts"}, edits: []edit{
 		{"pkg/artifacts/walk.go", "	case typeSymlink:\n		c.link(pin, a)", "	case typeSymlink:\n		unix.Symlinkat(\"/etc/passwd\", dst, name)"}}},
+	{control: "streams are pipes", fail: []string{"TestStreamsAreNotTheCallersOwn"}, edits: []edit{
+		{"pkg/launch/run.go", "			*num = b.AddFile(w)\n", "			*num = b.AddFile(w)\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
+	{control: "working directory resolved inside", fail: []string{"TestWorkingDirectoryStaysInside"}, edits: []edit{
+		{"pkg/boxinit/steps.go", "unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}\n	fd, err", "unix.O_CLOEXEC}\n	fd, err"},
+		{"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"}}},
+	{control: "names from files alone", fail: []string{"TestNamesDoNotResolve"}, edits: []edit{
+		{"pkg/rootfs/etc.go", `p.file("/etc/resolv.conf", etcfiles.Resolv)`, `p.file("/etc/resolv.conf", "nameserver 127.0.0.1\n")`},
+		{"pkg/rootfs/etc.go", `p.file("/etc/hosts", etcfiles.Hosts)`, `p.file("/etc/hosts", "127.0.0.1 localhost test.example.org\n")`}}},
+	{control: "group removed", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterAnyEnd"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "if err := r.group.Close(); err != nil", "if err := error(nil); err != nil"}}},
+	{control: "group swept", pkg: "leftovers", fail: []string{"TestSupervisorKilled"}, edits: []edit{
+		{"pkg/cgroup/sweep.go", "if !strings.HasPrefix(name, prefix) ||", "if true ||"}}},
+	{control: "death with the supervisor", pkg: "leftovers", fail: []string{"TestSupervisorKilled"}, edits: []edit{
+		{"pkg/boxinit/steps.go", `		{"die with the supervisor", dieWithSupervisor},
+`, ""}, {"pkg/boxinit/wait.go", "	wire.ReadFrame(control, 0)\n	os.Exit(1)", "	wire.ReadFrame(control, 0)\n	select {}"}}},
+	{control: "mount points only in our own root", pkg: "leftovers", fail: []string{"TestNothingIsMadeInMountedDirectories"}, edits: []edit{
+		{"pkg/mount/files.go", "	if err := b.mustBeOurs(target); err != nil {\n		return -1, err\n	}\n", ""}}},
+	{control: "SIGPIPE of the supervisor caught", pkg: "leftovers", fail: []string{"TestNothingIsLeftWhenTheReaderGoes"}, edits: []edit{
+		{"cmd/sandglass/run.go", "	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)\n", ""}}},
+	{control: "signals of the caller", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterASignal"}, edits: []edit{
+		{"cmd/sandglass/run.go", "signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)", "signal.Notify(ch, syscall.SIGINT)"}}},
 }

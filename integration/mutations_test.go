@@ -85,7 +85,7 @@ func passes(t *testing.T, root, pkg, test, bin string) bool {
 		pkg = "escape"
 	}
 	cmd := exec.Command("go", "test", "-count=1", "-run", "^"+test+"$", "-v", "./integration/"+pkg)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), testkit.EnvBinary+"="+bin)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), testkit.EnvBinary+"="+bin, testkit.EnvPatience+"=15s")
 	text, err := cmd.CombinedOutput()
 	if strings.Contains(string(text), "[build failed]") {
 		t.Fatalf("the tests do not build: %s", text)

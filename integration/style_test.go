@@ -112,3 +112,14 @@ func TestNoTestSleeps(t *testing.T) {
 		})
 	}
 }
+
+// testFunctions are a file's tests, by name.
+func testFunctions(f *ast.File) map[string]bool {
+	names := map[string]bool{}
+	for _, d := range f.Decls {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+			names[fn.Name.Name] = true
+		}
+	}
+	return names
+}
