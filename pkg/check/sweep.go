@@ -3,6 +3,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -39,6 +40,10 @@ func sweepBait() {
 	}
 }
 
+// settled is how old something must be: a check that starts right now has made
+// its files and not locked them yet.
+const settled = time.Minute
+
 // abandoned says that a path is this user's and nobody holds its lock. Others
 // may put anything under such names into /tmp: links and FIFOs do not count.
 func abandoned(path string) bool {
@@ -52,6 +57,9 @@ func abandoned(path string) bool {
 		return false
 	}
 	if kind := st.Mode & unix.S_IFMT; kind != unix.S_IFREG && kind != unix.S_IFDIR {
+		return false
+	}
+	if time.Since(time.Unix(st.Mtim.Unix())) < settled {
 		return false
 	}
 	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil

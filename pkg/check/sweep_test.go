@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 // TestSweep: what a killed check left goes, what a living one has laid out and
@@ -29,13 +30,23 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	young := filepath.Join(home, canaryPrefix+"young")
+	if err := os.WriteFile(young, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * settled)
+	for _, path := range append([]string{canary, dir, living.dir}, living.files...) {
+		if err := os.Chtimes(path, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
 	sweepBait()
 	for _, path := range []string{canary, dir} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is still there", path)
 		}
 	}
-	for _, path := range append([]string{link, target, living.dir}, living.files...) {
+	for _, path := range append([]string{link, target, young, living.dir}, living.files...) {
 		if _, err := os.Lstat(path); err != nil {
 			t.Errorf("%s is gone", path)
 		}
