@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"sync/atomic"
@@ -16,7 +17,7 @@ import (
 func runCommand(args []string) int {
 	p, err := policy.ParseRun(args)
 	if err != nil {
-		return fail(err)
+		return refuse(&p, err)
 	}
 	if p.Help {
 		policy.Usage(os.Stdout)
@@ -37,6 +38,18 @@ func runCommand(args []string) int {
 		res.SetExit(0, int(s))
 	}
 	return finish(&p, &res, err, sink)
+}
+
+// refuse ends a run whose command line is wrong, with a result where the part
+// that could be read asks for one.
+func refuse(p *policy.Parsed, err error) int {
+	sink, sinkErr := openSink(p)
+	var why *refusal.Error
+	if sinkErr != nil || !errors.As(err, &why) {
+		return fail(err)
+	}
+	res := sandbox.Result{Schema: result.Schema, Outcome: result.Refused, ExitCode: why.Exit, Error: why.What, Hints: why.Hints}
+	return finish(p, &res, err, sink)
 }
 
 // finish prints the error, if one, and the result where it was asked for.

@@ -163,6 +163,52 @@ func TestJSON(t *testing.T) {
 	})
 }
 
+// A command line that is refused has its result where it was asked for.
+func TestRefusalsHaveAResult(t *testing.T) {
+	who := testkit.AsUser(t)
+	s := schema.Load(t, filepath.Join(testkit.Root(t), "docs", "result.schema.json"))
+	dir := own(t, who)
+	file := filepath.Join(dir, "r.json")
+	for _, c := range []struct {
+		args []string
+		exit int
+		want string
+	}{
+		{[]string{"-v", "/etc:/x", "--", "true"}, 125, `--volume: host path "/etc" is refused: it holds the host's accounts, keys and settings`},
+		{[]string{"--memory", "1k", "--", "true"}, 125, "--memory: 1k is too small: at least 6m"},
+		{[]string{"nosuch.py"}, 127, `cannot read "nosuch.py": no such file or directory`},
+		{[]string{"--privileged", "--", "true"}, 125, "--privileged is refused: it gives the program every capability and every device of the host"},
+	} {
+		for _, way := range [][]string{{"--json"}, {"--result", file}} {
+			if way[0] == "--result" && c.args[0] == "--privileged" {
+				continue // the flags could not all be read
+			}
+			out := testkit.Run(t, testkit.Opts{Who: who, Verb: "run"}, append(way, c.args...)...)
+			text := []byte(out.Stdout)
+			if way[0] == "--result" {
+				text = []byte(read(t, file))
+			}
+			for _, bad := range s.Validate(text, way[0]) {
+				t.Error(bad)
+			}
+			var r result.Result
+			if err := json.Unmarshal(text, &r); err != nil || r.Outcome != result.Refused || r.ExitCode != c.exit || r.Error != c.want || out.Exit != c.exit {
+				t.Errorf("%s %q: %v %s %d %q exit %d", way, c.args, err, r.Outcome, r.ExitCode, r.Error, out.Exit)
+			}
+			if !strings.HasPrefix(out.Stderr, "sandglass: error: "+c.want+"\nhint: ") {
+				t.Errorf("%s %q: stderr %q", way, c.args, out.Stderr)
+			}
+		}
+	}
+	// A result file that a program could have replaced is not written, not even
+	// to say so.
+	target := put(t, who, 0o644, "kept", dir, "target")
+	out := testkit.Run(t, testkit.Opts{Who: who, Verb: "run"}, "--result", target, "-v", dir+":/d:rw", "--", "true")
+	if out.Exit != 125 || read(t, target) != "kept" {
+		t.Errorf("exit %d, the file is %q", out.Exit, read(t, target))
+	}
+}
+
 // The program cannot write the result: the descriptor is not its own.
 func TestResultFDIsNotThePrograms(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {

@@ -22,13 +22,21 @@ const maxEnvFile = 1 << 20
 // finish fills what depends on several flags or on the host, and validates.
 func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 	s := &p.Spec
+	if err := h.absolutePaths(p); err != nil {
+		return err
+	}
+	// First of all, so that every refusal below can be written there.
+	if err := s.checkReach("--result", p.ResultFile); err != nil {
+		return err
+	}
+	p.pending.fileChecked = true
 	if err := h.program(p, rest, verbatim); err != nil {
 		return err
 	}
 	if err := h.environment(p); err != nil {
 		return err
 	}
-	if err := h.absolutePaths(p); err != nil {
+	if err := h.absolutePaths(p); err != nil { // program may have found a file or an image
 		return err
 	}
 	s.Home = h.home(s)
@@ -40,9 +48,6 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 	case p.JSON && s.Limits.Output > MaxCaptured:
 		return refusal.Newf("--output-limit: %s is too much to hold for --json: at most %s", FormatSize(s.Limits.Output), FormatSize(MaxCaptured)).
 			Hint("--output-limit %s, or --result FILE instead of --json", FormatSize(MaxCaptured))
-	}
-	if err := s.checkReach("--result", p.ResultFile); err != nil {
-		return err
 	}
 	return s.Validate()
 }

@@ -30,6 +30,8 @@ type pending struct {
 	memorySwap int64
 	env        []string
 	envFiles   []string
+	// fileChecked: ResultFile is absolute and outside every writable mount.
+	fileChecked bool
 }
 
 // Host is what a command line may ask of the host: tests give their own.
@@ -65,14 +67,28 @@ func (h Host) Parse(command string, args []string) (Parsed, error) {
 	p := Parsed{Spec: Default(), ResultFD: -1, pending: &pending{given: map[string]string{}}}
 	r := reader{p: &p, table: RunFlags(), command: command}
 	rest, verbatim, err := r.flags(args)
-	if err != nil || p.Help {
-		return Parsed{Help: p.Help && err == nil, ResultFD: -1}, err
+	if err == nil && p.Help {
+		return Parsed{Help: true, ResultFD: -1}, nil
 	}
-	if err := h.finish(&p, rest, verbatim); err != nil {
-		return Parsed{ResultFD: -1}, err
+	if err == nil {
+		err = h.finish(&p, rest, verbatim)
+	}
+	if err != nil {
+		return p.refused(), err
 	}
 	p.pending = nil
 	return p, nil
+}
+
+// refused keeps of a command line that is wrong where the caller wants to read
+// so, as far as it was understood: a tool that asked for JSON gets it. A file
+// counts only once it is known that no program could have replaced it.
+func (p *Parsed) refused() Parsed {
+	r := Parsed{JSON: p.JSON, ResultFD: p.ResultFD}
+	if p.pending.fileChecked {
+		r.ResultFile = p.ResultFile
+	}
+	return r
 }
 
 // same runs set unless key already has this value, and refuses another one.
