@@ -156,12 +156,14 @@ func both(list ...verdict) verdict {
 
 // is asks for exact answers: key, value, key, value.
 func (w *saw) is(pairs ...string) verdict {
+	var list []string
 	for i := 0; i+1 < len(pairs); i += 2 {
+		list = append(list, pairs[i]+": "+strings.TrimSpace(pairs[i+1]))
 		if got, ok := w.answers[pairs[i]]; !ok || got != pairs[i+1] {
 			return leak("%s: %q, not %q", pairs[i], got, pairs[i+1])
 		}
 	}
-	return held("as it must be")
+	return held("%s", strings.Join(list, ", "))
 }
 
 // enforced says what holds a limit, and whether it is the kernel.
