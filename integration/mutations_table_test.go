@@ -121,4 +121,7 @@ var mutations = []mutation{
 		{"cmd/sandglass/run.go", "	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)\n", ""}}},
 	{control: "signals of the caller", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterASignal"}, edits: []edit{
 		{"cmd/sandglass/run.go", "signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)", "signal.Notify(ch, syscall.SIGINT)"}}},
+	{control: "ordinary priority", fail: []string{"TestPriorityOfTheCallerIsNotInherited"}, edits: []edit{
+		{"pkg/boxinit/steps.go", `		{"ordinary priority", ordinaryPriority},
+`, ""}}},
 }

@@ -43,6 +43,7 @@ type Step struct {
 func Steps() []Step {
 	return []Step{
 		{"seal descriptors", sealDescriptors},
+		{"ordinary priority", ordinaryPriority},
 		{"hide init", hideInit},
 		{"default signals of init", defaultSignals},
 		{"die with the supervisor", dieWithSupervisor},

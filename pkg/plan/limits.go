@@ -48,7 +48,10 @@ func (b *builder) limits() error {
 		rlimit(unix.RLIMIT_FSIZE, fsize),
 		rlimit(unix.RLIMIT_NPROC, l.Pids+spareTasks),
 		rlimit(unix.RLIMIT_STACK, l.Stack),
+		// Without these a caller's own (limits.conf of an audio group) would let
+		// the program raise itself above the CPU limit and its neighbours.
 		rlimit(unix.RLIMIT_RTPRIO, 0),
+		rlimit(unix.RLIMIT_NICE, 0),
 	}
 	return nil
 }
