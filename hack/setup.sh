@@ -11,6 +11,7 @@ node nodejs
 gcc gcc
 /usr/include/stdio.h libc6-dev'
 test="$demo
+/usr/bin/python3 python3
 bash bash
 perl perl-base
 git git
