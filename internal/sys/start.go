@@ -48,6 +48,12 @@ type child struct {
 	failed int // index into calls; len(calls) is execve
 	path   int
 	errno  uintptr
+
+	// Of Spawn alone: they must not lie on a stack that moves.
+	own   []byte // the child's stack
+	args  cloneArgs
+	pidfd int32
+	byte  [1]byte
 }
 
 // Start makes the process and returns its PID and a pidfd. The clone is

@@ -119,6 +119,14 @@ func (c *Calls) ClearCaps(name string) {
 	c.Add(name, unix.SYS_CAPSET, uintptr(unsafe.Pointer(hdr)), uintptr(unsafe.Pointer(data)))
 }
 
+// SetCaps appends a capset(2) that makes all three sets caps, of the first 32.
+func (c *Calls) SetCaps(name string, caps uint32) {
+	hdr := &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	data := &[2]unix.CapUserData{{Effective: caps, Permitted: caps, Inheritable: caps}}
+	c.keep = append(c.keep, hdr, data)
+	c.Add(name, unix.SYS_CAPSET, uintptr(unsafe.Pointer(hdr)), uintptr(unsafe.Pointer(data)))
+}
+
 // Seccomp appends the installation of one classic BPF filter.
 func (c *Calls) Seccomp(name string, bpf []byte) {
 	prog := &unix.SockFprog{

@@ -39,14 +39,36 @@ func UserNamespace(insideUID, hostUID, insideGID, hostGID int) (fd int, err erro
 	return unix.Open(proc+"/ns/user", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 }
 
-func writeMap(path string, inside, host int) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
+// MapIDs maps one user id and one group id of a new user namespace's first
+// process. Without setgroups the process can never call setgroups(2), which is
+// what a caller without CAP_SETGID must promise (user_namespaces(7)).
+func MapIDs(pid, insideUID, hostUID, insideGID, hostGID int, setgroups bool) error {
+	proc := "/proc/" + strconv.Itoa(pid)
+	if err := writeMap(proc+"/uid_map", insideUID, hostUID); err != nil {
 		return err
 	}
-	defer f.Close()
-	_, err = f.WriteString(strconv.Itoa(inside) + " " + strconv.Itoa(host) + " 1\n")
-	return err
+	if !setgroups {
+		if err := writeProc(proc+"/setgroups", "deny"); err != nil {
+			return err
+		}
+	}
+	return writeMap(proc+"/gid_map", insideGID, hostGID)
+}
+
+func writeMap(path string, inside, host int) error {
+	return writeProc(path, strconv.Itoa(inside)+" "+strconv.Itoa(host)+" 1\n")
+}
+
+func writeProc(path, text string) error {
+	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(text)); err != nil {
+		return &os.PathError{Op: "write", Path: path, Err: err}
+	}
+	return nil
 }
 
 // cloneHolder forks a process that only waits for the end of its pipe. As in

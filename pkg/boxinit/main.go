@@ -24,7 +24,7 @@ func Wanted() bool { return len(os.Args) > 0 && os.Args[0] == Arg0 && os.Getpid(
 // working directory's root, namespaces and credentials are all per thread.
 func Main() {
 	runtime.LockOSThread()
-	control := os.NewFile(controlFD, "control")
+	control := os.NewFile(ControlFD, "control")
 	if control == nil {
 		os.Exit(1)
 	}

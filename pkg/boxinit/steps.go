@@ -16,8 +16,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// controlFD is the socket to the supervisor, the first descriptor after stdio.
-const controlFD = 3
+// ControlFD is the socket to the supervisor, the first descriptor after stdio.
+const ControlFD = 3
 
 // box is init's state while it works through the steps.
 type box struct {
@@ -150,7 +150,7 @@ func closeDescriptors(b *box) error {
 		fds = append(fds, c.Mounts[i].FD)
 	}
 	for _, fd := range fds {
-		if fd > controlFD {
+		if fd > ControlFD {
 			unix.Close(int(fd))
 		}
 	}

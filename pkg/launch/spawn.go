@@ -3,9 +3,9 @@ package launch
 import (
 	"os"
 	"runtime"
-	"syscall"
 	"time"
 
+	"sandglass/internal/sys"
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/cgroup"
 
@@ -95,31 +95,51 @@ func (in *Init) close() {
 // spawn clones init, with the control socket as its descriptor 3 and none for
 // stdio: Go's runtime opens /dev/null there.
 func spawn(self string, id Identity, group, control int) (pid, pidfd int, err error) {
-	none := ^uintptr(0)
-	attr := &syscall.SysProcAttr{
-		Cloneflags:  Namespaces,
-		UidMappings: []syscall.SysProcIDMap{{ContainerID: id.InsideUID, HostID: id.HostUID, Size: 1}},
-		GidMappings: []syscall.SysProcIDMap{{ContainerID: id.InsideGID, HostID: id.HostGID, Size: 1}},
-		// A root caller's supplementary groups must go, for group root may read
-		// much; an ordinary user's cannot (user_namespaces(7)).
-		GidMappingsEnableSetgroups: id.Mapped,
-		Credential: &syscall.Credential{
-			Uid: uint32(id.InsideUID), Gid: uint32(id.InsideGID), NoSetGroups: !id.Mapped,
-		},
-		AmbientCaps: initCaps,
-		Setsid:      true,
-		PidFD:       &pidfd,
+	// Out of the way of the numbers that the child closes and uses.
+	high, err := unix.FcntlInt(uintptr(control), unix.F_DUPFD_CLOEXEC, boxinit.ControlFD+1)
+	if err != nil {
+		return 0, -1, err
 	}
-	if group >= 0 {
-		attr.UseCgroupFD = true
-		attr.CgroupFD = group
-	}
-	pid, _, err = syscall.StartProcess(self, []string{boxinit.Arg0}, &syscall.ProcAttr{
+	defer unix.Close(high)
+	return sys.Spawn(&sys.Program{
+		Calls: initCalls(id, high),
+		Paths: []string{self},
+		Argv:  []string{boxinit.Arg0},
 		// With one processor init needs few threads, and always as many: they
 		// count where only RLIMIT_NPROC bounds the program.
-		Env:   []string{"GOMAXPROCS=1"},
-		Files: []uintptr{none, none, none, uintptr(control)},
-		Sys:   attr,
+		Env:    []string{"GOMAXPROCS=1"},
+		Cgroup: group,
+	}, Namespaces, func(pid int) error {
+		return sys.MapIDs(pid, id.InsideUID, id.HostUID, id.InsideGID, id.HostGID, id.Mapped)
 	})
-	return pid, pidfd, err
+}
+
+// initCalls is what init's process does before its execve, once its ids are
+// mapped.
+func initCalls(id Identity, control int) *sys.Calls {
+	c := &sys.Calls{}
+	c.Add("new session", unix.SYS_SETSID)
+	if id.Mapped {
+		// A root caller's supplementary groups must go, for group root may read
+		// much; an ordinary user's cannot (user_namespaces(7)).
+		c.Add("groups", unix.SYS_SETGROUPS, 0, 0)
+	}
+	c.Add("group", unix.SYS_SETRESGID, uintptr(id.InsideGID), uintptr(id.InsideGID), uintptr(id.InsideGID))
+	// Without it the change from user 0 inside would take the capabilities.
+	c.Add("keep capabilities", unix.SYS_PRCTL, unix.PR_SET_KEEPCAPS, 1, 0, 0, 0)
+	c.Add("user", unix.SYS_SETRESUID, uintptr(id.InsideUID), uintptr(id.InsideUID), uintptr(id.InsideUID))
+	var caps uint32
+	for _, n := range initCaps {
+		caps |= 1 << n
+	}
+	c.SetCaps("capabilities", caps)
+	for _, n := range initCaps {
+		c.Add("ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, n, 0, 0)
+	}
+	c.Add("close stdio", unix.SYS_CLOSE_RANGE, 0, 2, 0)
+	c.Add("control socket", unix.SYS_DUP3, uintptr(control), boxinit.ControlFD, 0)
+	c.Add("seal descriptors", unix.SYS_CLOSE_RANGE, boxinit.ControlFD+1, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
+	c.DefaultSignals("default signals")
+	c.SignalMask("unblock signals", 0)
+	return c
 }
