@@ -144,5 +144,6 @@ func callControl(id, claim, group string) control {
 		judge: func(_ *bait, s *saw) verdict { return judgeCalls(group, s) }}
 }
 
-// patience bounds waits for the kernel, such as for the end of a killed process.
-const patience = 10 * time.Second
+// patience bounds the wait for the end of killed processes. Not longer: the next
+// start of any sandglass sweeps them away, and would hide that they lived on.
+const patience = 3 * time.Second

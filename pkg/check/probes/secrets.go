@@ -69,7 +69,8 @@ func descriptors([]string) {
 			continue
 		}
 		say("fd "+strconv.Itoa(fd), target)
-		if fd > 2 {
+		var st unix.Stat_t // a socket or a pipe might never answer
+		if fd > 2 && unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG {
 			unix.Seek(fd, 0, 0)
 			buf := make([]byte, mostRead)
 			if n, err := unix.Read(fd, buf); err == nil {
