@@ -6,7 +6,7 @@ var mutations = []mutation{
 	{control: "own host id", fail: []string{"TestRootSandboxHasAnIDOfItsOwn"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "id.HostUID, id.HostGID, id.Mapped = held.N, held.N, true", "id.HostUID, id.HostGID, id.Mapped = hostid.First, hostid.First, true"}}},
 	{control: "supplementary groups dropped", fail: []string{"TestRootsSupplementaryGroupsAreDropped"}, edits: []edit{
-		{"pkg/launch/spawn.go", "NoSetGroups: !id.Mapped", "NoSetGroups: true"}}},
+		{"pkg/launch/spawn.go", `c.Add("groups", unix.SYS_SETGROUPS, 0, 0)`, "_ = c"}}},
 	{control: "id mapped mounts map the owner alone", fail: []string{"TestRootsFilesOutOfReach"}, edits: []edit{
 		{"pkg/launch/realize.go", "attr.Attr_set |= unix.MOUNT_ATTR_IDMAP", "_ = ns"},
 		{"pkg/launch/realize.go", "attr.Userns_fd = uint64(ns)", ""}}},
@@ -91,11 +91,13 @@ var mutations = []mutation{
 		{"pkg/sandbox/runner.go", "	allow := map[string]bool{}\n", "	allow := map[string]bool{\"memory\": true, \"cpu\": true, \"pids\": true}\n"}}},
 	{control: "environment", fail: []string{"TestCallersEnvironmentIsNotPassed"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "Env: p.Program.Env,", "Env: append(os.Environ(), p.Program.Env...),"}}},
-	{control: "environment of init", fail: []string{"TestInitsEnvironmentIsEmpty"}, edits: []edit{
-		{"pkg/launch/spawn.go", "Env:   []string{},", "Env:   syscall.Environ(),"}}},
+	{control: "environment of init", fail: []string{"TestInitsEnvironmentIsOurs"}, edits: []edit{
+		{"pkg/launch/spawn.go", `Env:    []string{"GOMAXPROCS=1"},`, "Env:    os.Environ(),"}}},
 	{control: "descriptors closed", fail: []string{"TestCallersDescriptorsAreClosed"}, edits: []edit{
 		{"pkg/boxinit/child.go", `	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), 0)
-`, ""}, {"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"}}},
+`, ""}, {"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"},
+		{"pkg/launch/spawn.go", `	c.Add("seal descriptors", unix.SYS_CLOSE_RANGE, boxinit.ControlFD+1, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
+`, ""}}},
 	{control: "program not from proc's magic links", fail: []string{"TestHostBinaryCannotBeWritten"}, edits: []edit{
 		{"pkg/boxinit/child.go", "if err := refuseOwnExe(b.cfg.Paths); err != nil {", "if err := refuseOwnExe(nil); err != nil {"}}},
 	{control: "links not followed by collection", fail: []string{"TestHostileArtefacts"}, edits: []edit{
@@ -104,7 +106,9 @@ var mutations = []mutation{
 		{"pkg/launch/run.go", "			*num = b.AddFile(w)\n", "			*num = b.AddFile(w)\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
 	{control: "working directory resolved inside", fail: []string{"TestWorkingDirectoryStaysInside"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}\n	fd, err", "unix.O_CLOEXEC}\n	fd, err"},
-		{"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"}}},
+		{"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"},
+		{"pkg/launch/spawn.go", `	c.Add("seal descriptors", unix.SYS_CLOSE_RANGE, boxinit.ControlFD+1, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
+`, ""}}},
 	{control: "names from files alone", fail: []string{"TestNamesDoNotResolve"}, edits: []edit{
 		{"pkg/rootfs/etc.go", `p.file("/etc/resolv.conf", etcfiles.Resolv)`, `p.file("/etc/resolv.conf", "nameserver 127.0.0.1\n")`},
 		{"pkg/rootfs/etc.go", `p.file("/etc/hosts", etcfiles.Hosts)`, `p.file("/etc/hosts", "127.0.0.1 localhost test.example.org\n")`}}},
