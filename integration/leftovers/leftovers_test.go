@@ -193,11 +193,12 @@ func gone(t *testing.T, before testkit.Snapshot, work string) {
 	})
 }
 
-// The caller's own directories are as they were: no mount point, no marker.
+// The caller's own directories and images are as they were: no mount point, no
+// marker. What an image lacks is made in the sandbox's own root, or refused.
 func TestNothingIsMadeInMountedDirectories(t *testing.T) {
 	both(t, func(t *testing.T, who testkit.Who) {
 		work := testkit.Dir(t)
-		for _, d := range []string{"rw", "ro"} {
+		for _, d := range []string{"rw", "ro", "img", "img/opt2", "img/usr"} {
 			if err := os.Mkdir(work+"/"+d, 0o777); err != nil {
 				t.Fatal(err)
 			}
@@ -205,18 +206,44 @@ func TestNothingIsMadeInMountedDirectories(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if err := os.WriteFile(work+"/img/opt2/file", []byte("the image's\n"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(work+"/ro/file", []byte("ours\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Link(testkit.Binary(t), work+"/img/prog"); err != nil {
+			text, err := os.ReadFile(testkit.Binary(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(work+"/img/prog", text, 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
 		before := look(t, work)
+		run := func(exit int, args ...string) {
+			t.Helper()
+			o := testkit.Run(t, testkit.Opts{Who: who, Dir: work + "/rw"}, args...)
+			if o.Exit != exit {
+				t.Errorf("%q: exit %d, want %d: %s", args, o.Exit, exit, o.Stderr)
+			}
+			nothing(t, before, o.PID, work)
+		}
 		for _, target := range []string{"/data", "/work/data", "/tmp/data", "/home/sandbox/x/y"} {
-			o := testkit.Run(t, testkit.Opts{Who: who, Dir: work + "/rw"}, "-v", work+"/rw:"+target+":rw", "-v", work+"/ro:"+target+"/below", "--", "true")
-			if o.Exit != 125 {
-				t.Errorf("%s: exit %d: a mount point that is missing in a writable mount was made", target, o.Exit)
-			}
-			nothing(t, before, o.PID, work)
-			o = testkit.Run(t, testkit.Opts{Who: who, Dir: work + "/rw"}, "-v", work+"/rw:"+target+":rw", "-w", target, "--", "true")
-			if o.Exit != 0 {
-				t.Errorf("%s: exit %d: %s", target, o.Exit, o.Stderr)
-			}
-			nothing(t, before, o.PID, work)
+			run(125, "-v", work+"/rw:"+target+":rw", "-v", work+"/ro:"+target+"/below", "--", "true")
+			run(0, "-v", work+"/rw:"+target+":rw", "-w", target, "--", "true")
+		}
+		for _, target := range []string{"/opt2/new", "/opt2/new/deep", "/usr/new"} {
+			run(125, "-v", work+"/ro:"+target, work+"/img", "/prog", "version")
+			run(125, "-v", work+"/ro/file:"+target, work+"/img", "/prog", "version")
+		}
+		run(0, "-v", work+"/ro:/new/deep", work+"/img", "/prog", "version")
+		run(0, "-v", work+"/ro:/opt2", work+"/img", "/prog", "version")
+		run(0, "-v", work+"/ro/file:/opt2/file", work+"/img", "/prog", "version")
+		run(125, "-w", "/opt2/new", work+"/img", "/prog", "version")
+		if text, err := os.ReadFile(work + "/img/opt2/file"); err != nil || string(text) != "the image's\n" {
+			t.Errorf("the image's file is %q, %v", text, err)
 		}
 	})
 }

@@ -94,9 +94,9 @@ func (b *Builder) apply(o *wire.Op) error {
 	case wire.OpRoot:
 		return b.makeRoot(o)
 	case wire.OpDir:
-		return b.makeDir(o.Target, o.Mode)
+		return explain(o.Target, b.makeDir(o.Target, o.Mode))
 	case wire.OpFile:
-		return b.makeFile(o)
+		return explain(o.Target, b.makeFile(o))
 	case wire.OpCopy:
 		return b.copyFile(o)
 	case wire.OpLink:

@@ -88,6 +88,22 @@ func (b *Builder) mustBeDir(path string) error {
 	return unix.Close(fd)
 }
 
+func (b *Builder) mustBeFile(path string) error {
+	fd, err := b.openat(path, unix.O_PATH)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFDIR {
+		return unix.EISDIR
+	}
+	return nil
+}
+
 func (b *Builder) create(path string, mode uint32) (int, error) {
 	dir, name, err := b.parent(path)
 	if err != nil {
@@ -98,6 +114,9 @@ func (b *Builder) create(path string, mode uint32) (int, error) {
 
 func (b *Builder) makeFile(o *wire.Op) error {
 	fd, err := b.create(o.Target, o.Mode)
+	if err == unix.EEXIST && len(o.Data) == 0 {
+		return b.mustBeFile(o.Target) // a mount point that an image has
+	}
 	if err != nil {
 		return err
 	}

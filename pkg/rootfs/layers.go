@@ -17,7 +17,7 @@ func (p *planner) interpreters() {
 			p.in.Mounts = append(slices.Clip(p.in.Mounts), b)
 			continue
 		}
-		p.bind(b, 0)
+		p.bind(b, wire.ReadOnly)
 	}
 }
 

@@ -43,7 +43,7 @@ func (p *planner) hostView() error {
 		if err != nil || !src.Dir {
 			continue
 		}
-		p.bind(Bind{Source: src, Target: name}, 0)
+		p.bind(Bind{Source: src, Target: name}, wire.ReadOnly)
 	}
 	return nil
 }
@@ -102,7 +102,9 @@ func (p *planner) imageEntry(dir, name string) {
 		// Partly ours; the image's own wins where it is a directory.
 	}
 	if src.Dir || isRegular(path) {
-		p.bind(Bind{Source: src, Target: target, Open: true, IDMap: true}, 0)
+		// Read-only from the start: a mount point that an image lacks must not be
+		// made in it, where it would stay on the host.
+		p.bind(Bind{Source: src, Target: target, Open: true, IDMap: true}, wire.ReadOnly)
 	}
 }
 
