@@ -37,8 +37,9 @@ test-host: ## only the tests that need nothing installed
 check: build ## prove the controls on this host
 	hack/check.sh bin/sandglass
 
-bench: ## cold starts beside bwrap, runc and crun
-	$(GO) run ./integration/bench
+bench: build ## cold starts beside bwrap, runc and crun
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
+	build/bench -install -sandglass bin/sandglass $(BENCHFLAGS)
 
 lint: build/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet and staticcheck, for amd64 and arm64
 	hack/lint.sh $<

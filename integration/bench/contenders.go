@@ -23,6 +23,7 @@ type contender struct {
 	missing string // why it cannot run here
 	run     func() (sample, error)
 	samples []sample
+	failed  int
 }
 
 // program is what all of them run.

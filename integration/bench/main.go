@@ -60,7 +60,7 @@ func run(o *options) error {
 		return err
 	}
 	fmt.Println(machine())
-	runners := try(all)
+	runners := starting(all)
 	if len(runners) == 0 {
 		return fmt.Errorf("no contender starts here")
 	}
@@ -71,8 +71,8 @@ func run(o *options) error {
 	return nil
 }
 
-// try drops the contenders that do not start on this host, and says why.
-func try(all []*contender) []*contender {
+// starting drops the contenders that do not start on this host, and says why.
+func starting(all []*contender) []*contender {
 	var ok []*contender
 	for _, c := range all {
 		if c.missing == "" {
@@ -89,13 +89,28 @@ func try(all []*contender) []*contender {
 	return ok
 }
 
+// tries is how often a run may fail before the whole comparison does: runc does
+// so on a busy machine now and then.
+const tries = 5
+
+// try is one run that counts. Failed ones are told in the table.
+func (c *contender) try() (s sample, err error) {
+	for range tries {
+		if s, err = c.run(); err == nil {
+			return s, nil
+		}
+		c.failed++
+	}
+	return s, err
+}
+
 // measure runs the rounds. The order turns by one each round, so that no
 // contender always runs behind the same other one.
 func measure(runners []*contender, o *options) error {
 	for round := range o.warmup + o.rounds {
 		for i := range runners {
 			c := runners[(round+i)%len(runners)]
-			s, err := c.run()
+			s, err := c.try()
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}

@@ -57,6 +57,11 @@ func report(list []*contender) {
 		fmt.Printf("| %-24s | %9s | %6s | %6s | %6s |\n", c.name,
 			ms(quantile(w, 0.5)), ms(quantile(w, 0.95)), ms(quantile(w, 0)), ms(quantile(c.cpus(), 0.5)))
 	}
+	for _, c := range list {
+		if c.failed > 0 {
+			fmt.Printf("\n%s failed %d times, and was run again\n", c.name, c.failed)
+		}
+	}
 	fmt.Printf("\nmedian of the ratios of one round, row by column:\n\n| %-24s |", "")
 	for _, c := range list {
 		fmt.Printf(" %s |", c.name)
