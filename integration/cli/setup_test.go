@@ -14,7 +14,10 @@ import (
 // all is there. In a mount namespace of the test's own the headers are hidden,
 // and apt-get and sudo are stand-ins that print what they were asked for.
 func TestSetupScript(t *testing.T) {
-	testkit.Requires(t, "root", "bash", "unshare", "setpriv", "/usr/include/seccomp.h")
+	testkit.Requires(t, "root", "bash")
+	if _, err := os.Stat("/usr/include/seccomp.h"); err != nil {
+		testkit.Skip(t, "libseccomp", err.Error())
+	}
 	stub, empty := testkit.Dir(t), testkit.Dir(t)
 	setup := filepath.Join(testkit.Dir(t), "setup.sh")
 	if err := os.WriteFile(setup, []byte(read(t, filepath.Join(testkit.Root(t), "hack/setup.sh"))), 0o755); err != nil {
