@@ -107,7 +107,11 @@ func sendFiles(control *os.File, files []*os.File) error {
 		for i := range fds {
 			fds[i] = int(files[i].Fd())
 		}
-		if err := unix.Sendmsg(int(control.Fd()), wire.Frame(wire.TypeFiles, nil), unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL); err != nil {
+		err := unix.Sendmsg(int(control.Fd()), wire.Frame(wire.TypeFiles, nil), unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		if err == unix.EPIPE || err == unix.ECONNRESET {
+			return nil // init is gone; listen says so, and what its last words were
+		}
+		if err != nil {
 			return os.NewSyscallError("sendmsg", err)
 		}
 		files = files[n:]
