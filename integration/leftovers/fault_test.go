@@ -15,8 +15,8 @@ import (
 // faultFile names the step that fails. It lies in the private /run of Quiet.
 const faultFile = "/run/fault"
 
-// faulty is sandglass with a fault after any step of init's, or in any call of
-// the program's process before its execve. It is built for the test: what is
+// faulty is sandglass with a fault after any step of init's, in any call of the
+// program's process before its execve, or, as "clone:NAME", of init's. It is built for the test: what is
 // released has no such hook.
 func faulty(t *testing.T) string {
 	return testkit.Mutant(t,
@@ -26,8 +26,16 @@ func faulty(t *testing.T) string {
 			New: "	k := Call{Name: name, Nr: nr}\n	if name == fault {\n		k.Nr = 0xffff\n	}\n"},
 		testkit.Edit{File: "internal/sys/sys.go", Old: "// Calls collects a child's",
 			New: "var fault = func() string {\n	var b [64]byte\n	fd, err := unix.Open(\"" + faultFile + "\", unix.O_RDONLY|unix.O_CLOEXEC, 0)\n	if err != nil {\n		return \"\"\n	}\n" +
-				"	n, _ := unix.Read(fd, b[:])\n	unix.Close(fd)\n	return string(b[:max(n, 0)])\n}()\n\nfunc Fault() string { return fault }\n\n// Calls collects a child's"},
+				"	n, _ := unix.Read(fd, b[:])\n	unix.Close(fd)\n	name := string(b[:max(n, 0)])\n" +
+				"	clone := len(name) > 6 && name[:6] == \"clone:\"\n	if clone == (unix.Getpid() == 1) {\n		return \"\"\n	}\n" +
+				"	if clone {\n		return name[6:]\n	}\n	return name\n}()\n\nfunc Fault() string { return fault }\n\n// Calls collects a child's"},
 	)
+}
+
+// cloneCalls are what init's process does before its own execve.
+var cloneCalls = []string{
+	"new session", "groups", "group", "keep capabilities", "user", "capabilities", "ambient capabilities", "close stdio",
+	"control socket", "seal descriptors", "default signals", "unblock signals",
 }
 
 // A step that fails leaves nothing, runs nothing, and is named.
@@ -60,6 +68,18 @@ func TestNothingIsLeftAfterAFaultAtAnyStep(t *testing.T) {
 			early := i < started || i >= len(steps)
 			if early && (strings.Contains(o.Stdout, "ran") || !strings.Contains(o.Stderr, step)) {
 				t.Errorf("%s: stdout %q, stderr %q: it must be named, and nothing run", step, o.Stdout, o.Stderr)
+			}
+			nothing(t, before, o.PID)
+		}
+		for _, name := range cloneCalls {
+			if name == "groups" && !who.IsRoot() {
+				continue // an ordinary user's cannot be dropped
+			}
+			fault(t, "clone:"+name)
+			o := testkit.Run(t, testkit.Opts{Who: who}, "--", "sh", "-c", "echo ran; sleep 1000")
+			fault(t, "")
+			if o.Exit != 125 || o.Result.Outcome != result.Failed || o.Stdout != "" {
+				t.Errorf("clone: %s: exit %d, outcome %q, %q", name, o.Exit, o.Result.Outcome, o.Stdout)
 			}
 			nothing(t, before, o.PID)
 		}
