@@ -141,7 +141,8 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// Set-up order is a list that can be read; see pkg/boxinit/testdata.
+// An audit of unsafe code and of assembly ends in internal/sys. Tests may use
+// unsafe to build hostile arguments, which is only told.
 func TestUnsafeIsNowhereElse(t *testing.T) {
 	for _, line := range goList(t, "-f", `{{.ImportPath}} {{join .TestImports " "}} {{join .XTestImports " "}}`, "./...") {
 		f := strings.Fields(line)
