@@ -174,6 +174,7 @@ func (c *child) clone(flags uintptr, cgroup int) (pid, pidfd int, err error) {
 
 // spawned is the child.
 //
+//lint:ignore U1000 the assembly calls it
 //go:norace
 //go:nosplit
 func spawned(c *child) { runChild(c) }
