@@ -48,7 +48,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestPassedCanFail: what the tests above look at does tell a failure.
+// TestProgramsCanFail: what the tests above look at does tell a failure.
 func TestProgramsCanFail(t *testing.T) {
 	who := testkit.AsUser(t)
 	for _, c := range []struct{ file, flags, want string }{

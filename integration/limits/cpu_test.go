@@ -21,10 +21,10 @@ func TestCPUTime(t *testing.T) {
 	} {
 		t.Run(strings.Fields(c)[0]+strings.Fields(c)[1], func(t *testing.T) {
 			testkit.Each(t, func(t *testing.T, who testkit.Who) {
-				o := hog(t, who, "--cpu-time 700ms --cpus 2 --timeout 100s", c)
+				o := hog(t, who, "--cpu-time 300ms --cpus 2 --timeout 100s", c)
 				ended(t, o, result.CPUTime, 124, "")
-				held(t, o, "cpu_time", 700, result.ByWatchdog)
-				if o.Result.CPUMS < 700 || o.Result.Signal != 9 {
+				held(t, o, "cpu_time", 300, result.ByWatchdog)
+				if o.Result.CPUMS < 300 || o.Result.Signal != 9 {
 					t.Errorf("cpu_ms %d, signal %d", o.Result.CPUMS, o.Result.Signal)
 				}
 			})
@@ -34,7 +34,7 @@ func TestCPUTime(t *testing.T) {
 
 func TestCPUTimeOfChildren(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		o := script(t, who, "B08.py", "--cpu-time 1s --timeout 100s --pids-limit 32 --memory 128m -e SECS=90")
+		o := script(t, who, "B08.py", "--cpu-time 500ms --timeout 100s --pids-limit 32 --memory 128m -e SECS=90")
 		ended(t, o, result.CPUTime, 124, "burning\n")
 	})
 }
@@ -52,16 +52,16 @@ func TestCPUTimeBelow(t *testing.T) {
 // Each run counts for itself, one after the other and at once.
 func TestCPUTimeNotCarriedOver(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		const flags, op = "--cpu-time 1s --memory 128m --timeout 100s", "burn 600"
+		const flags, op = "--cpu-time 500ms --memory 128m --timeout 100s", "burn 300"
 		for range 3 {
-			ended(t, hog(t, who, flags, op), result.Exited, 0, "burnt 600\n")
+			ended(t, hog(t, who, flags, op), result.Exited, 0, "burnt 300\n")
 		}
 		var all []*testkit.Process
 		for range 3 {
 			all = append(all, startHog(t, who, flags, op))
 		}
 		for _, p := range all {
-			ended(t, p.Wait(), result.Exited, 0, "burnt 600\n")
+			ended(t, p.Wait(), result.Exited, 0, "burnt 300\n")
 		}
 	})
 }
