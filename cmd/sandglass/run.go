@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
@@ -125,6 +126,9 @@ func openSink(p *policy.Parsed) (*os.File, error) {
 	return f, nil
 }
 
+// cleanTime is how long more signals are ignored after the first.
+const cleanTime = 2 * time.Second
+
 // untilSignal is a context that ends with the first SIGINT, SIGTERM or SIGHUP.
 func untilSignal() (context.Context, *atomic.Int32, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -139,8 +143,11 @@ func untilSignal() (context.Context, *atomic.Int32, func()) {
 		if s, ok := <-ch; ok {
 			got.Store(int32(s.(syscall.Signal)))
 			cancel()
-			// A second one ends sandglass at once, and the sandbox with it.
-			signal.Stop(ch)
+			// timeout(1) sends its signal twice, to its child and to the group: a
+			// second one must not keep us from cleaning up. After that time one ends
+			// sandglass at once, and the sandbox with it, should a reader of the
+			// output hold us up.
+			time.AfterFunc(cleanTime, func() { signal.Stop(ch) })
 		}
 	}()
 	return ctx, &got, func() { signal.Stop(ch); cancel() }
