@@ -15,6 +15,7 @@ type Edit struct{ File, Old, New string }
 // its path. Faults are put in this way, so that no release has a hook for them.
 func Mutant(t testing.TB, edits ...Edit) string {
 	t.Helper()
+	Requires(t, "go")
 	root, to := Root(t), Dir(t)
 	for _, d := range []string{"go.mod", "go.sum", "cmd", "internal", "pkg", "rootfs", "seccomp-profiles"} {
 		if text, err := exec.Command("cp", "-r", filepath.Join(root, d), to).CombinedOutput(); err != nil {

@@ -1,0 +1,34 @@
+# What a test machine does before its suites, with sh. boot.go puts source=
+# before it, and a line "suite WHO PACKAGE BINARY ARGUMENTS..." for each suite
+# behind it.
+export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root TMPDIR=/tmp
+
+# By a mount of its own, for an ordinary user may not enter each folder above.
+mkdir -p /vm/src
+mount --bind "$source" /vm/src
+mkfs.ext4 -q /dev/vda && mount /dev/vda /var/tmp && chmod 1777 /var/tmp
+mkswap -q /dev/vdb && swapon /dev/vdb
+mount -t tracefs tracefs /sys/kernel/tracing
+echo 1 >/proc/sys/kernel/unprivileged_userns_clone 2>/dev/null
+cp /vm/src/build/vm/tests/sandglass /vm/sandglass && chmod 755 /vm/sandglass
+
+export SANDGLASS_TEST_BINARY=/vm/sandglass
+export SANDGLASS_TEST_COMPILED=/vm/src/build/vm/c
+export SANDGLASS_TEST_PATIENCE=300s
+
+as_root() { "$@"; }
+as_user() {
+  systemctl start user@1000.service
+  setpriv --reuid 1000 --regid 1000 --init-groups env HOME="$(getent passwd 1000 | cut -d: -f6)" \
+    XDG_RUNTIME_DIR=/run/user/1000 DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/1000/bus \
+    systemd-run --user --quiet --scope -p Delegate=yes "$@"
+}
+
+suite() {
+  who=$1 package=$2 binary=$3
+  shift 3
+  echo "@@ begin $package"
+  (cd "/vm/src/$package" && $who "/vm/src/build/vm/tests/$binary" "$@")
+  # On a line of its own, whatever the last output was.
+  printf '\n@@ end %s %d\n' "$package" $?
+}

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// machine is one column of the table.
+type machine struct {
+	name    string
+	kernel  string // Debian's package
+	systemd bool   // PID 1; sh without
+	must    []string
+	suites  []suite
+}
+
+// suite is one test binary in it.
+type suite struct {
+	pkg       string
+	run, skip string // regular expressions for the tests' names
+	user      bool   // as an ordinary user inside a delegated scope, with systemd only
+}
+
+func (m machine) dir() string     { return filepath.Join(work, m.kernel) }
+func (m machine) results() string { return filepath.Join(work, "results", m.name+".json") }
+
+// has is what every machine has for certain; a test may not be skipped for the
+// want of it.
+var has = []string{"userns", "seccomp", "landlock", "idmap", "amd64", "gcc", "python3", "node", "bash", "perl", "ipv6",
+	"cgroup", "cgroup2", "cgroup2-memory", "cgroup2-pids", "cgroup2-cpu", "disk"}
+
+// The kernels: Debian stable's, and the newest that its security archive has.
+const (
+	older = "linux-image-cloud-amd64"
+	newer = "linux-image-6.12-cloud-amd64"
+)
+
+// needsGo are tests that build a changed command, which the host does.
+const needsGo = "Fault|Mutant"
+
+// plan is what must run where. Emulation is 5 to 15 times slower than the host,
+// so the older kernel leaves out what depends on no kernel.
+func plan() []machine {
+	root := append([]string{"root"}, has...)
+	all := []suite{
+		{pkg: "integration/v2"},
+		{pkg: "integration/witness"},
+		{pkg: "integration/vm"},
+		{pkg: "pkg/cgroup"},
+		{pkg: "pkg/launch"},
+		{pkg: "pkg/boxinit"},
+		{pkg: "pkg/mount"},
+		{pkg: "pkg/hostid"},
+		{pkg: "pkg/seccomp"},
+		{pkg: "pkg/sandbox"},
+		{pkg: "internal/sys"},
+		{pkg: "integration/escape"},
+		{pkg: "integration/limits"},
+		{pkg: "integration/leftovers", skip: needsGo},
+		{pkg: "integration/compat"},
+		{pkg: "integration/cli"},
+	}
+	return []machine{
+		{name: "kernel-6.12", kernel: newer, must: root, suites: slices.Clone(all)},
+		{name: "kernel-6.1", kernel: older, must: root, suites: slices.Clone(all)},
+		{name: "systemd-6.12", kernel: newer, systemd: true, must: has, suites: []suite{
+			{pkg: "integration/v2", run: "^TestDelegation"},
+			{pkg: "integration/vm", user: true},
+			{pkg: "pkg/cgroup", user: true},
+			{pkg: "integration/limits", user: true},
+		}},
+	}
+}
+
+// pick takes a part of the plan, for work on it.
+func pick(machines []machine, only, suites, run string) []machine {
+	var picked []machine
+	for _, m := range machines {
+		if only != "" && !slices.Contains(strings.Split(only, ","), m.name) {
+			continue
+		}
+		if suites != "" {
+			m.suites = slices.DeleteFunc(m.suites, func(s suite) bool { return !slices.Contains(strings.Split(suites, ","), s.pkg) })
+		}
+		if run != "" {
+			for i := range m.suites {
+				m.suites[i].run = run
+			}
+		}
+		if len(m.suites) > 0 {
+			picked = append(picked, m)
+		}
+	}
+	return picked
+}
