@@ -56,7 +56,7 @@ type Mount struct {
 // Limits of one run. Zero means "no limit" only where the comment says so.
 type Limits struct {
 	Timeout    time.Duration // wall clock from the program's start
-	CPUTime    time.Duration // of the whole tree; 0: as Timeout
+	CPUTime    time.Duration // of the whole tree; 0: none
 	Memory     int64         // bytes: anonymous, page cache, scratch and kernel memory; swap is off
 	MilliCPU   int64         // thousandths of a CPU
 	Pids       int64         // processes and threads
