@@ -52,7 +52,7 @@ func TestNothingIsLeftAfterAFaultAtAnyStep(t *testing.T) {
 	if started < 0 {
 		t.Fatalf("no start among %q", steps)
 	}
-	calls := boxinit.Child(&wire.Config{Tasks: []int32{5}, CgroupNS: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}).Names()
+	calls := boxinit.Child(&wire.Config{Tasks: []int32{5}, CgroupNS: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}, 0, 0).Names()
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		before := look(t)
 		for i, step := range append(slices.Clone(steps), calls...) {

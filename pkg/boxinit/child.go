@@ -18,8 +18,9 @@ const securebits = 1<<0 | 1<<1 | 1<<2 | 1<<3 | 1<<5 | 1<<6 | 1<<7
 // Child lists what the program's process does to itself between clone and
 // execve, in order. Everything that needs a capability comes before the
 // capabilities go, and the filter is last, so that nothing of ours has to be
-// allowed in it but execve and exit_group.
-func Child(cfg *wire.Config) *sys.Calls {
+// allowed in it but execve and exit_group. landlock is the ruleset's descriptor,
+// -1 for none, and abi its version.
+func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 	c := &sys.Calls{}
 	for _, fd := range cfg.Tasks {
 		// Moving oneself through "tasks" takes no global lock, unlike
@@ -37,6 +38,9 @@ func Child(cfg *wire.Config) *sys.Calls {
 		c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)
 	}
 	dropPrivileges(c)
+	if landlock >= 0 {
+		c.Add("landlock", unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(landlock), landlockFlags(abi))
+	}
 	// Not only close-on-exec: nothing of the host is open from here on.
 	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), 0)
 	c.DefaultSignals("default signals")
@@ -71,7 +75,7 @@ func startProgram(b *box) error {
 	}
 	defer restore()
 	b.pid, b.pidfd, err = sys.Start(&sys.Program{
-		Calls:  Child(b.cfg),
+		Calls:  Child(b.cfg, b.landlock, b.landlockABI),
 		Paths:  b.cfg.Paths,
 		Argv:   b.cfg.Argv,
 		Env:    b.cfg.Env,

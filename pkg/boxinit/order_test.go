@@ -20,7 +20,7 @@ func TestOrder(t *testing.T) {
 	}
 	b.WriteString("the program's process, between clone and execve:\n")
 	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
-	for _, name := range Child(cfg).Names() {
+	for _, name := range Child(cfg, 0, 0).Names() {
 		b.WriteString("  " + name + "\n")
 	}
 	b.WriteString("  execve\n")
@@ -49,7 +49,7 @@ func TestOrderKeeps(t *testing.T) {
 		steps = append(steps, s.Name)
 	}
 	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
-	child := Child(cfg).Names()
+	child := Child(cfg, 0, 0).Names()
 	for _, c := range []struct {
 		list          []string
 		before, after string

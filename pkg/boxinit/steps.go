@@ -28,6 +28,9 @@ type box struct {
 
 	pid   int // the program
 	pidfd int
+
+	landlock    int // ruleset, -1 for none
+	landlockABI int // 0 for none
 }
 
 // Step is one named piece of the set-up.
@@ -37,9 +40,10 @@ type Step struct {
 }
 
 // Steps is the order. The supervisor clones init before it has a plan, so that
-// the two work side by side; what needs none stands first. Each step that needs a capability stands before
-// "drop capabilities"; the program starts after the root is final and before
-// init confines itself, because clone3 into a cgroup is not in the filter.
+// the two work side by side; what needs none stands first. Each step that needs
+// a capability stands before "drop capabilities"; the program starts after the
+// root is final and before init confines itself, because clone3 into a cgroup
+// is not in the filter.
 func Steps() []Step {
 	return []Step{
 		{"seal descriptors", sealDescriptors},
@@ -52,6 +56,7 @@ func Steps() []Step {
 		{"loopback", loopback},
 		{"mounts", buildRoot},
 		{"working directory", enterWorkdir},
+		{"landlock ruleset", prepareLandlock},
 		{"start program", startProgram},
 		{"report the start", reportStart},
 		{"close descriptors of init", closeDescriptors},
@@ -136,7 +141,7 @@ func enterWorkdir(b *box) error {
 // reportStart lets the supervisor look at the program while init confines
 // itself. What fails after it ends init, and the program with it.
 func reportStart(b *box) error {
-	report(b.control, &wire.Report{Type: wire.TypeStarted}, b.descriptors())
+	report(b.control, &wire.Report{Type: wire.TypeStarted, Landlock: uint32(b.landlockABI)}, b.descriptors())
 	return nil
 }
 
@@ -145,7 +150,7 @@ func reportStart(b *box) error {
 // might take init over finds none of it.
 func closeDescriptors(b *box) error {
 	c := b.cfg
-	fds := append([]int32{c.Box, c.Stdin, c.Stdout, c.Stderr}, c.Tasks...)
+	fds := append([]int32{c.Box, c.Stdin, c.Stdout, c.Stderr, int32(b.landlock)}, c.Tasks...)
 	for i := range c.Mounts {
 		fds = append(fds, c.Mounts[i].FD)
 	}

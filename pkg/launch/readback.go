@@ -13,6 +13,9 @@ import (
 type ReadBack struct {
 	Status     map[string]string // fields of /proc/PID/status
 	Namespaces map[string]string // name to inode, of init
+	// Landlock is the version of the program's domain as init reports it, 0 for
+	// none: the kernel shows it nowhere.
+	Landlock int
 }
 
 // statusFields are the lines of /proc/PID/status that the layers promise.

@@ -222,6 +222,7 @@ func (s *session) handle(m message) bool {
 			s.abort(err)
 			return false
 		}
+		rb.Landlock = int(m.report.Landlock)
 		s.end.ReadBack = rb
 		s.setupCPU, _ = processTime(s.pid)
 		send(s.control, wire.Frame(wire.TypeAck, nil))

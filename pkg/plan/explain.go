@@ -85,7 +85,7 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		e.Mounts = append(e.Mounts, explainItem(&items[i]))
 	}
 	cfg := &wire.Config{CgroupNS: true, Tasks: []int32{0}, Rlimits: p.Rlimits, Seccomp: p.Filter.BPF}
-	e.Child = append(boxinit.Child(cfg).Names(), "execve")
+	e.Child = append(boxinit.Child(cfg, 0, 0).Names(), "execve")
 	for _, r := range p.Rlimits {
 		e.Rlimits = append(e.Rlimits, rlimitName(r.Resource)+"="+strconv.FormatUint(r.Soft, 10))
 	}

@@ -101,6 +101,25 @@ func Plan(in Input) ([]Item, error) {
 	return p.items, nil
 }
 
+// Writable lists where the program may write, for Landlock's second opinion:
+// the scratch's places, the caller's writable mounts, the devices, and /proc,
+// whose files each decide for themselves.
+func Writable(in Input) []string {
+	paths := []string{"/tmp", Work, Out, "/dev/shm", "/dev/pts", "/proc"}
+	if in.Image == "host" {
+		paths = append(paths, Home)
+	}
+	for _, name := range deviceNames {
+		paths = append(paths, "/dev/"+name)
+	}
+	for _, m := range in.Mounts {
+		if m.Write {
+			paths = append(paths, m.Target)
+		}
+	}
+	return paths
+}
+
 type planner struct {
 	in    Input
 	items []Item

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"strconv"
+
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/policy"
@@ -100,6 +102,7 @@ func (r *runner) layers(e *launch.Ending) []result.Layer {
 		layer("cgroup", r.group.ReadBack()),
 		layer("capabilities", pick(status, "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs")),
 		layer("seccomp", pick(status, "Seccomp", "Seccomp_filters")),
+		layer("landlock", landlock(e.ReadBack.Landlock)),
 	}
 	for i := range list {
 		if list[i].Name == "cgroup" && list[i].State == "enforced" && len(r.spec.AllowDegraded) > 0 {
@@ -116,6 +119,15 @@ func (r *runner) cgroupState() result.State {
 		}
 	}
 	return "enforced"
+}
+
+// landlock is empty, and the layer absent, where the kernel has none: it is a
+// second line that not every host can give.
+func landlock(abi int) map[string]string {
+	if abi == 0 {
+		return nil
+	}
+	return map[string]string{"abi": strconv.Itoa(abi)}
 }
 
 func merge(a, b map[string]string) map[string]string {

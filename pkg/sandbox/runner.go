@@ -161,6 +161,7 @@ func (r *runner) build() error {
 		}
 		b.Config.InitSeccomp = own.BPF
 	}
+	b.Config.Writable = rootfs.Writable(p.Input)
 	if s.Out != "" {
 		b.Config.OutDir = rootfs.Out
 	}

@@ -52,6 +52,9 @@ type Config struct {
 	Env   []string
 	Dir   string // working directory inside
 
+	// Writable are the paths inside that Landlock lets the program write below.
+	Writable []string
+
 	// OutDir is the directory whose descriptor init sends with Started, so
 	// that the supervisor can collect from it when all processes are dead.
 	OutDir string

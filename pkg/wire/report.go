@@ -27,6 +27,8 @@ type Report struct {
 	Errno uint32 // Failed, NotStarted
 	Path  string // NotStarted: what could not be executed; Failed: the path, if one
 
+	Landlock uint32 // Started: the version of the program's Landlock domain, 0 for none
+
 	Status   uint32 // Exited: wait status as wait4(2) gives it
 	UserUS   uint64 // Exited: CPU time of the program and the children it waited for
 	SystemUS uint64
@@ -38,6 +40,7 @@ func (r *Report) Encode() []byte {
 	e.string(r.Step)
 	e.uint(uint64(r.Errno))
 	e.string(r.Path)
+	e.uint(uint64(r.Landlock))
 	e.uint(uint64(r.Status))
 	e.uint(r.UserUS)
 	e.uint(r.SystemUS)
@@ -52,7 +55,7 @@ func DecodeReport(t Type, b []byte) (*Report, error) {
 	d := &decoder{b: b}
 	r := &Report{
 		Type: t, Step: d.string(), Errno: d.uint32(), Path: d.string(),
-		Status: d.uint32(), UserUS: d.uint(), SystemUS: d.uint(),
+		Landlock: d.uint32(), Status: d.uint32(), UserUS: d.uint(), SystemUS: d.uint(),
 	}
 	if err := d.end(); err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func sample() *Config {
 		Seccomp: []byte{6, 0, 0, 0, 0, 0, 0, 0}, InitSeccomp: []byte{1},
 		Stdin: 4, Stdout: 5, Stderr: 6,
 		Paths: []string{"/usr/bin/true", "/bin/true"}, Argv: []string{"true", ""}, Env: []string{"A=b"},
-		Dir: "/work", OutDir: "/out",
+		Dir: "/work", Writable: []string{"/tmp", "/work"}, OutDir: "/out",
 	}
 }
 
@@ -92,7 +92,7 @@ func TestReports(t *testing.T) {
 	for _, want := range []Report{
 		{Type: TypeFailed, Step: "mount /usr", Errno: 13},
 		{Type: TypeNotStarted, Errno: 2, Path: "/bin/x"},
-		{Type: TypeStarted},
+		{Type: TypeStarted, Landlock: 7},
 		{Type: TypeExited, Status: 9, UserUS: 1, SystemUS: 2},
 	} {
 		got, err := DecodeReport(want.Type, want.Encode())
