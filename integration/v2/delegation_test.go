@@ -1,0 +1,63 @@
+package v2
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+const uid = 1000
+
+// scope runs sandglass as an ordinary user in a scope that systemd delegates.
+func scope(t *testing.T, flags string) (string, error) {
+	t.Helper()
+	u, err := user.LookupId(strconv.Itoa(uid))
+	if err != nil {
+		testkit.Skip(t, "an ordinary user", "no uid "+strconv.Itoa(uid))
+	}
+	args := []string{"--reuid", u.Uid, "--regid", u.Gid, "--init-groups", "env", "-i", "HOME=" + u.HomeDir, "PATH=/usr/bin:/bin",
+		"XDG_RUNTIME_DIR=/run/user/" + u.Uid, "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/" + u.Uid + "/bus",
+		"systemd-run", "--user", "--quiet", "--scope", "-p", "Delegate=yes", testkit.Binary(t), "run"}
+	out, err := exec.Command("setpriv", append(append(args, strings.Fields(flags)...), "--", "cat", "/sys/fs/cgroup/memory.max")...).CombinedOutput()
+	return string(out), err
+}
+
+// systemd gives users memory, pids and cpu. The disk's rate is refused by name
+// with the drop-in for it, and holds when that was pasted as it stands.
+func TestDelegation(t *testing.T) {
+	testkit.Requires(t, "root", "cgroup2", "systemd-run")
+	if text, _ := os.ReadFile("/proc/1/comm"); string(text) != "systemd\n" {
+		testkit.Skip(t, "systemd as PID 1", strings.TrimSpace(string(text)))
+	}
+	if out, err := exec.Command("systemctl", "start", fmt.Sprintf("user@%d.service", uid)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, err := scope(t, "--memory 64m"); err != nil || out != "67108864\n" {
+		t.Fatalf("in a delegated scope: %v: %q", err, out)
+	}
+	node, _ := disk(t, "/var/tmp")
+	limit := "--memory 64m --device-write-bps " + node + ":1m"
+	out, err := scope(t, limit)
+	const what = "sandglass: error: io limit: the io controller is not available in /sys/fs/cgroup/user.slice/"
+	if err == nil || !strings.HasPrefix(out, what) || !strings.Contains(out, "(available: cpu memory pids)\n") {
+		t.Fatalf("without io: %v: %q, want %q", err, out, what)
+	}
+	var hint string
+	for line := range strings.Lines(out) {
+		if h, ok := strings.CutPrefix(line, "hint: mkdir -p /etc/systemd/system/user@.service.d"); ok {
+			hint = "mkdir -p /etc/systemd/system/user@.service.d" + h
+		}
+	}
+	if out, err := exec.Command("sh", "-c", hint).CombinedOutput(); hint == "" || err != nil {
+		t.Fatalf("the hint %q: %v: %s", hint, err, out)
+	}
+	if out, err := scope(t, limit); err != nil || out != "67108864\n" {
+		t.Errorf("after the hint: %v: %q", err, out)
+	}
+}
