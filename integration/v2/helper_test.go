@@ -33,7 +33,7 @@ func hold(t *testing.T, before, after string, flags ...string) *live {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append(append([]string{"-i"}, flags...), "--", "sh", "-c", before+"echo ready; cat >/dev/null; "+after)
+	args := append(append([]string{"-i"}, flags...), "--", "sh", "-c", before+"echo ready; cat >/dev/null; :; "+after)
 	p := testkit.Start(t, testkit.Opts{Stdin: r}, args...)
 	r.Close()
 	l := &live{Process: p, release: func() { w.Close() }}
