@@ -29,7 +29,7 @@ cp "$file" "$tmp/more/vm/run"
 cat "$dir/base.cpio.gz" "$tmp/more.cpio" >"$tmp/initrd"
 
 # A disk for files, to be limited, and one for swap, to be kept from.
-truncate -s 64M "$tmp/disk" "$tmp/swap"
+truncate -s 512M "$tmp/disk" "$tmp/swap"
 
 # This virtiofsd has no read-only switch: it is given a read-only bind mount, in
 # a mount namespace of its own, so that no guest can write to the host. Other

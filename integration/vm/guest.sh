@@ -6,7 +6,9 @@ export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root TMPDIR=/tmp
 # By a mount of its own, for an ordinary user may not enter each folder above.
 mkdir -p /vm/src
 mount --bind "$source" /vm/src
-mkfs.ext4 -q /dev/vda && mount /dev/vda /var/tmp && chmod 1777 /var/tmp
+mkfs.ext4 -q /dev/vda && mount /dev/vda /var/tmp
+mkdir /var/tmp/tmp && mount --bind /var/tmp/tmp /tmp # a tmpfs cannot map ids before Linux 6.3
+chmod 1777 /tmp /var/tmp
 mkswap -q /dev/vdb && swapon /dev/vdb
 mount -t tracefs tracefs /sys/kernel/tracing
 echo 1 >/proc/sys/kernel/unprivileged_userns_clone 2>/dev/null

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+const stream = `{"Action":"pass","Package":"m integration/a","Test":"TestA"}
+{"Action":"skip","Package":"m integration/a","Test":"TestB"}
+{"Action":"pass","Package":"m integration/a"}
+`
+
+// A cell that must run and did not is a failure, whatever else passed.
+func TestTable(t *testing.T) {
+	for _, c := range []struct {
+		name, stream string
+		must         []string
+		bad          string
+		good         bool
+		want         []string
+	}{
+		{"all that must run did", stream, []string{"integration/a"}, "", true, []string{"1 (1 skipped)", "1 passed, 0 failed, 1 skipped\n"}},
+		{"a package is missing", stream, []string{"integration/a", "integration/b"}, "", false,
+			[]string{"MISSING", "failed: m: integration/b did not run\n", "1 passed, 1 failed, 1 skipped\n"}},
+		{"all of it is skipped", strings.Replace(stream, `"pass"`, `"skip"`, 1), []string{"integration/a"}, "", false,
+			[]string{"MISSING", "failed: m: integration/a: MISSING\n", "0 passed, 1 failed, 2 skipped\n"}},
+		{"the machine died in it", strings.Replace(stream, `{"Action":"pass","Package":"m integration/a"}`, `{"Action":"fail","Package":"m integration/a"}`, 1),
+			[]string{"integration/a"}, "", false, []string{"FAILED 1", "1 passed, 1 failed, 1 skipped\n"}},
+		{"the machine said no status", stream, []string{"integration/a"}, "the machine: exit status 125", false,
+			[]string{"failed: m: the machine: exit status 125\n", "1 passed, 1 failed, 1 skipped\n"}},
+		{"nothing must run", "", nil, "", true, []string{"0 passed, 0 failed, 0 skipped\n"}},
+	} {
+		col := newColumn("m")
+		col.bad = c.bad
+		for _, p := range c.must {
+			col.must[p] = true
+		}
+		if err := col.read(strings.NewReader(c.stream)); err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if good := report(&b, []*column{col}); good != c.good {
+			t.Errorf("%s: good is %t\n%s", c.name, good, b.String())
+		}
+		for _, want := range c.want {
+			if !strings.Contains(b.String(), want) {
+				t.Errorf("%s: no %q in\n%s", c.name, want, b.String())
+			}
+		}
+	}
+}
+
+// Every machine's script names each of its suites once, and every suite's
+// filters are for the shell, whatever is in them.
+func TestScript(t *testing.T) {
+	for _, m := range plan() {
+		text := m.script("/a dir/it's")
+		if !strings.HasPrefix(text, `source='/a dir/it'\''s'`+"\n") {
+			t.Errorf("%s: %.60q", m.name, text)
+		}
+		seen := map[string]int{}
+		for _, s := range m.suites {
+			seen[s.pkg]++
+			if n := strings.Count(text, "' '"+s.pkg+"' '"); n != 1 || seen[s.pkg] != 1 {
+				t.Errorf("%s: %s is in the script %d times", m.name, s.pkg, n)
+			}
+			if s.user && !m.systemd {
+				t.Errorf("%s: %s for a user, without systemd to delegate", m.name, s.pkg)
+			}
+		}
+	}
+}
