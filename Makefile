@@ -11,7 +11,7 @@ STATICCHECK_VERSION := v0.8.2
 # the machine has CPUs only makes each slower.
 TESTFLAGS ?= -p 2 -timeout 20m
 
-.PHONY: all build demo test test-host check bench lint profiles check-profiles install clean help
+.PHONY: all build demo test test-host test-quick test-vm check bench lint profiles check-profiles install clean help
 
 all: build
 
@@ -27,11 +27,19 @@ demo: ## install what is missing, build, run the examples, prove the controls
 	examples/demo.sh bin/sandglass
 	hack/check.sh bin/sandglass
 
-test: ## install what is missing, run all tests
+test: ## install what is missing, run all tests: test-host, then test-vm, and a table of both
+	hack/setup.sh test
+	hack/test-all.sh $(TESTFLAGS)
+
+test-host: ## all tests on this host alone
 	hack/setup.sh test
 	hack/test.sh $(TESTFLAGS) ./...
+	@echo "the virtual machines were not run: make test-vm does that, make test does both"
 
-test-host: ## only the tests that need nothing installed
+test-vm: ## the tests in virtual machines: kernels with cgroup v2, systemd
+	hack/test-vm.sh
+
+test-quick: ## only the tests that need nothing installed
 	hack/test.sh -short $(TESTFLAGS) ./pkg/... ./internal/... ./cmd/... ./seccomp-profiles/...
 
 check: build ## prove the controls on this host

@@ -2,7 +2,7 @@
 # Installs the Debian packages that a make target needs and that are missing.
 # Nothing missing: nothing is called and nothing changes.
 #
-#   hack/setup.sh demo|test
+#   hack/setup.sh demo|test|vm
 set -euo pipefail
 
 # command or header, and the package that has it
@@ -20,10 +20,23 @@ pkg-config pkg-config
 python3:ensurepip python3-venv
 setpriv util-linux"
 
+# The test machines see this host's / and boot its systemd; see docs/VM.md.
+vm="$test
+qemu-system-x86_64 qemu-system-x86
+/usr/lib/qemu/virtiofsd qemu-system-common
+xz xz-utils
+dpkg-deb dpkg
+unshare util-linux
+/sbin/mkfs.ext4 e2fsprogs
+/lib/systemd/systemd systemd
+/usr/lib/systemd/user/dbus.socket dbus-user-session
+/lib/x86_64-linux-gnu/security/pam_systemd.so libpam-systemd"
+
 case "${1:-}" in
 demo) wanted=$demo ;;
 test) wanted=$test ;;
-*) echo 'usage: hack/setup.sh demo|test' >&2; exit 2 ;;
+vm) wanted=$vm ;;
+*) echo 'usage: hack/setup.sh demo|test|vm' >&2; exit 2 ;;
 esac
 
 # has says whether a command, a file or a Python module is there. The Python

@@ -3,6 +3,9 @@
 # with its output, every skip with its reason, and the count.
 #
 #   hack/test.sh [GO TEST FLAGS] PACKAGE...
+#
+# SANDGLASS_TEST_JSON=FILE keeps what go test -json said, for the table of
+# hack/test-all.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.."
-go test -json "$@" | go run ./hack/testsum -skips hack/skips.txt
+go test -json "$@" | tee "${SANDGLASS_TEST_JSON:-/dev/null}" | go run ./hack/testsum -skips hack/skips.txt

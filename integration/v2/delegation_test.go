@@ -19,7 +19,7 @@ func scope(t *testing.T, flags string) (string, error) {
 	t.Helper()
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
-		testkit.Skip(t, "an ordinary user", "no uid "+strconv.Itoa(uid))
+		testkit.Skip(t, "a passwd entry for uid 1000", "none")
 	}
 	args := []string{"--reuid", u.Uid, "--regid", u.Gid, "--init-groups", "env", "-i", "HOME=" + u.HomeDir, "PATH=/usr/bin:/bin",
 		"XDG_RUNTIME_DIR=/run/user/" + u.Uid, "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/" + u.Uid + "/bus",

@@ -28,7 +28,7 @@ func (m machine) results() string { return filepath.Join(work, "results", m.name
 // has is what every machine has for certain; a test may not be skipped for the
 // want of it.
 var has = []string{"userns", "seccomp", "landlock", "idmap", "amd64", "gcc", "python3", "node", "bash", "perl", "ipv6",
-	"cgroup", "cgroup2", "cgroup2-memory", "cgroup2-pids", "cgroup2-cpu", "disk"}
+	"cgroup", "cgroup2", "cgroup2-memory", "cgroup2-pids", "cgroup2-cpu", "disk", "swap", "tracefs", "golden", "cgroup.kill"}
 
 // The kernels: Debian stable's, and the newest that its security archive has.
 const (
@@ -71,7 +71,7 @@ func plan() []machine {
 	return []machine{
 		{name: "kernel-6.12", kernel: newer, must: root, suites: slices.Clone(all)},
 		{name: "kernel-6.1", kernel: older, must: root, suites: without(all, "integration/leftovers", needsGo+"|"+tmpfsIDMap)},
-		{name: "systemd-6.12", kernel: newer, systemd: true, must: has, suites: []suite{
+		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
 			{pkg: "integration/v2", run: "^TestDelegation"},
 			{pkg: "integration/vm", user: true},
 			{pkg: "pkg/cgroup", user: true},
