@@ -62,7 +62,8 @@ var mutations = []mutation{
 		{"pkg/boxinit/steps.go", "return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)"}}},
 	{control: "default signals of init", fail: []string{"TestNoSignalFromInsideReachesInit"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"default signals of init", defaultSignals},
-`, ""}}},
+`, ""}, noLandlock}},
+	{control: "landlock", fail: []string{"TestLandlockIsReported", "TestLandlockAloneStopsASignal"}, edits: []edit{noLandlock}},
 	{control: "masked paths of proc", fail: []string{"TestProcIsMasked"}, edits: []edit{
 		{"pkg/rootfs/layers.go", "for _, name := range Masked {", "for _, name := range Masked[:0] {"}}},
 	{control: "proc sys read-only", fail: []string{"TestKernelSettingsCannotBeWritten"}, edits: []edit{
