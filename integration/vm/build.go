@@ -13,9 +13,6 @@ import (
 // build makes on the host, which is quick, all that the machines run.
 func build(machines []machine) error {
 	for _, d := range []string{"tests", "results", "c"} {
-		if err := os.RemoveAll(filepath.Join(work, d)); err != nil {
-			return err
-		}
 		if err := os.MkdirAll(filepath.Join(work, d), 0o755); err != nil {
 			return err
 		}
