@@ -108,13 +108,19 @@ func TestRlimits(t *testing.T) {
 			got[strings.TrimSpace(line[4:26])] = f[0] + " " + f[1]
 		}
 		for name, want := range map[string]string{
-			"core file size": "0 0", "open files": "1024 1024", "file size": "33554432 33554432", "nice priority": "0 0", "realtime priority": "0 0",
+			"core file size": "1 1", "open files": "1024 1024", "file size": "33554432 33554432", "nice priority": "0 0", "realtime priority": "0 0",
 		} {
 			if got[name] != want {
 				t.Errorf("%s: %s, want %s", name, got[name], want)
 			}
 		}
-		attempt(t, who, nil, append(all("EPERM", "rlimit:4:1", "rlimit:7:1025", "rlimit:1:999999999999"), try{"rlimit:7:100", "OK"}))
+		// Setting core is answered as if done: neither 0, which would start a helper
+		// behind a pipe in core_pattern, nor a size is taken.
+		o = must(t, testkit.Sh(t, who, "ulimit -c 0; ulimit -c; ulimit -H -c 0; prlimit --core=0:0; grep core /proc/self/limits | tr -s ' '"))
+		if !strings.HasSuffix(o.Stdout, "Max core file size 1 1 bytes \n") {
+			t.Errorf("core after lowering it: %q", o.Stdout)
+		}
+		attempt(t, who, nil, append(all("EPERM", "rlimit:7:1025", "rlimit:1:999999999999"), try{"rlimit:7:100", "OK"}))
 	})
 }
 

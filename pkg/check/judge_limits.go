@@ -1,8 +1,6 @@
 package check
 
 import (
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -127,22 +125,17 @@ func (s *saw) full(key string, limit int64, unit string) verdict {
 }
 
 func judgeRlimits(_ *bait, s *saw) verdict {
-	return both(s.is("limit core", "0"), s.only("raise ", "EPERM"), s.only("nice", "EPERM", "EACCES"))
+	return both(s.is("limit core", "1 1"), s.only("raise ", "EPERM"), s.only("nice", "EPERM", "EACCES"))
 }
 
-// judgeCore: a pipe in core_pattern is fed by the kernel whatever RLIMIT_CORE
-// says, outside of every sandbox; it is said, because only the host can end it.
+// judgeCore: the crash leaves no file. That no helper behind a pipe in
+// core_pattern was started is RLIMIT_CORE's value, see judgeRlimits.
 func judgeCore(b *bait, s *saw) verdict {
 	if s.res.Outcome != result.Signaled || s.res.Signal != 11 {
 		return leak("the crash came to %s", s.ending())
 	}
 	for _, a := range s.res.Artifacts {
 		return leak("%s was left behind", a.Path)
-	}
-	pattern, _ := os.ReadFile("/proc/sys/kernel/core_pattern")
-	if command, ok := strings.CutPrefix(strings.TrimSpace(string(pattern)), "|"); ok {
-		name, _, _ := strings.Cut(command, " ")
-		return held("no file; this host also hands crashes to %s", filepath.Base(name))
 	}
 	return held("no file")
 }

@@ -18,6 +18,12 @@ const cpuPeriodUS = 100_000
 // where there is a cgroup. Init adds its own threads.
 const spareTasks = 24
 
+// noCore as RLIMIT_CORE: no file is that small, and it is the one value that
+// also keeps a helper behind a pipe in core_pattern from starting, which with 0
+// would get hostile memory as the host's root (do_coredump in fs/coredump.c).
+// The filter keeps the program from lowering it.
+const noCore = 1
+
 // limits translates the Spec's limits into the kernel's.
 func (b *builder) limits() error {
 	l := &b.plan.Spec.Limits
@@ -43,7 +49,7 @@ func (b *builder) limits() error {
 		fsize = l.Disk
 	}
 	b.plan.Rlimits = []wire.Rlimit{
-		rlimit(unix.RLIMIT_CORE, 0),
+		rlimit(unix.RLIMIT_CORE, noCore),
 		rlimit(unix.RLIMIT_NOFILE, l.OpenFiles),
 		rlimit(unix.RLIMIT_FSIZE, fsize),
 		rlimit(unix.RLIMIT_NPROC, l.Pids+spareTasks),

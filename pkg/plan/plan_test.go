@@ -249,7 +249,11 @@ func TestLimits(t *testing.T) {
 	}
 	for _, r := range p.Rlimits {
 		switch r.Resource {
-		case unix.RLIMIT_CORE, unix.RLIMIT_RTPRIO:
+		case unix.RLIMIT_CORE:
+			if r.Soft != 1 || r.Hard != 1 {
+				t.Errorf("%+v", r)
+			}
+		case unix.RLIMIT_RTPRIO:
 			if r.Soft != 0 || r.Hard != 0 {
 				t.Errorf("%+v", r)
 			}

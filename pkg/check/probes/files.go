@@ -112,7 +112,11 @@ func isNull(fd int) bool {
 
 // cgroupFiles tries to lift the limits through the view of the own group.
 func cgroupFiles([]string) {
-	roots := append(glob("/sys/fs/cgroup"), glob("/sys/fs/cgroup/*")...)
+	// On v1 there is a directory for each controller, on v2 there are files.
+	roots := slices.DeleteFunc(append(glob("/sys/fs/cgroup"), glob("/sys/fs/cgroup/*")...), func(path string) bool {
+		var st unix.Stat_t
+		return unix.Lstat(path, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR
+	})
 	say("views", strconv.Itoa(len(roots)))
 	for _, root := range roots {
 		try("mkdir "+root, unix.Mkdir(root+"/child", 0o755))

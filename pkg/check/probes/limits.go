@@ -153,12 +153,19 @@ func flood(args []string) {
 	}
 }
 
-// rlimits tries to raise what was lowered.
+// rlimits tries to raise what was lowered, and to lower the one limit that is
+// only safe as it is.
 func rlimits([]string) {
+	for _, value := range []uint64{0, 1 << 30} {
+		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: value, Max: value})
+		var now unix.Rlimit
+		unix.Getrlimit(unix.RLIMIT_CORE, &now)
+		say("limit core", strconv.FormatUint(now.Cur, 10)+" "+strconv.FormatUint(now.Max, 10))
+	}
 	for _, l := range []struct {
 		name string
 		id   int
-	}{{"core", unix.RLIMIT_CORE}, {"nofile", unix.RLIMIT_NOFILE}, {"fsize", unix.RLIMIT_FSIZE}, {"nproc", unix.RLIMIT_NPROC}, {"rtprio", unix.RLIMIT_RTPRIO}} {
+	}{{"nofile", unix.RLIMIT_NOFILE}, {"fsize", unix.RLIMIT_FSIZE}, {"nproc", unix.RLIMIT_NPROC}, {"rtprio", unix.RLIMIT_RTPRIO}} {
 		var now unix.Rlimit
 		unix.Getrlimit(l.id, &now)
 		say("limit "+l.name, strconv.FormatUint(now.Max, 10))

@@ -122,8 +122,8 @@ func action(name string, errno *uint64, where string) (Action, error) {
 		return Action{}, refusal.Newf("%s: action %q is not supported", where, name)
 	case kind == Errno && errno == nil:
 		return Action{}, refusal.Newf("%s: %s without an errno", where, name)
-	case kind == Errno && (*errno < 1 || *errno > 4095):
-		return Action{}, refusal.Newf("%s: errno %d is not within 1 and 4095", where, *errno)
+	case kind == Errno && *errno > 4095: // 0 answers success without doing anything
+		return Action{}, refusal.Newf("%s: errno %d is not within 0 and 4095", where, *errno)
 	case kind == Errno:
 		return Action{Kind: Errno, Errno: uint16(*errno)}, nil
 	case errno != nil:
