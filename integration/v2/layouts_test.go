@@ -37,14 +37,14 @@ func TestParent(t *testing.T) {
 
 func TestParentThatIsNotThere(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
-	refused(t, parent(t, "/no/such"), "memory, cpu, pids limits: cgroup parent /sys/fs/cgroup/no/such does not exist", "mkdir /sys/fs/cgroup/no/such")
+	refused(t, parent(t, "/no/such"), "memory, pids, cpu limits: cgroup parent /sys/fs/cgroup/no/such does not exist", "mkdir /sys/fs/cgroup/no/such")
 }
 
 func TestParentThatIsFrozen(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
 	g := group(t, "frozen")
 	write(t, "1", top+g, "cgroup.freeze")
-	refused(t, parent(t, g), "memory, cpu, pids limits: cgroup "+top+g+" is frozen", "echo 0 > "+top+g+"/cgroup.freeze")
+	refused(t, parent(t, g), "memory, pids, cpu limits: cgroup "+top+g+" is frozen", "echo 0 > "+top+g+"/cgroup.freeze")
 	write(t, "0", top+g, "cgroup.freeze") // the hint
 	ended(t, parent(t, g), result.Exited, 0)
 }
@@ -53,8 +53,8 @@ func TestParentThatIsThreaded(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
 	g := group(t, "threaded")
 	write(t, "threaded", top+g, "cgroup.type")
-	refused(t, parent(t, g), "memory, cpu, pids limits: cgroup "+top+g+` is threaded (cgroup.type is "threaded"): no memory limit can be set below it`,
-		"--allow-degraded memory,cpu,pids")
+	refused(t, parent(t, g), "memory, pids, cpu limits: cgroup "+top+g+` is threaded (cgroup.type is "threaded"): no memory limit can be set below it`,
+		"--allow-degraded memory,pids,cpu")
 }
 
 // A group with a process of its own passes no controller on; the hint's
@@ -71,6 +71,9 @@ func TestParentWithAProcess(t *testing.T) {
 	defer end()
 	o := parent(t, g)
 	ended(t, o, result.Refused, 125)
+	if got := read(t, top+g, "cgroup.subtree_control"); got != "" {
+		t.Errorf("the refusal has left %q in subtree_control: the group is %q now", got, read(t, top+g, "cgroup.type"))
+	}
 	if want := "the memory controller cannot be enabled in " + top + g + ": device or resource busy (processes are in that group itself)"; !strings.Contains(o.Stderr, want) {
 		t.Errorf("stderr %q, want %q", o.Stderr, want)
 	}
@@ -105,7 +108,7 @@ const private = "mount --make-rprivate / && "
 // As in a container whose /sys/fs/cgroup is read-only.
 func TestReadOnlyMount(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
-	const want = "sandglass: error: memory, cpu, pids limits: the cgroup mount is read-only: "
+	const want = "sandglass: error: memory, pids, cpu limits: the cgroup mount is read-only: "
 	out, err := inside(t, group(t, "ro"), private+"mount -o remount,bind,ro "+top+` && "$0" run -- echo ran; echo "exit $?"`, syscall.CLONE_NEWNS)
 	if err != nil || !strings.HasPrefix(out, want) || !strings.Contains(out, "hint: mount -o remount,rw "+top+"\n") || !strings.HasSuffix(out, "\nexit 125\n") {
 		t.Errorf("%v: %q, want %q, a hint and exit 125", err, out, want)

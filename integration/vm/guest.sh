@@ -10,7 +10,7 @@ mkfs.ext4 -q /dev/vda && mount /dev/vda /var/tmp
 mkdir /var/tmp/tmp && mount --bind /var/tmp/tmp /tmp # a tmpfs cannot map ids before Linux 6.3
 chmod 1777 /tmp /var/tmp
 mkswap -q /dev/vdb && swapon /dev/vdb
-mount -t tracefs tracefs /sys/kernel/tracing
+[ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
 echo 1 >/proc/sys/kernel/unprivileged_userns_clone 2>/dev/null
 cp /vm/src/build/vm/tests/sandglass /vm/sandglass && chmod 755 /vm/sandglass
 

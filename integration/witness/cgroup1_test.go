@@ -57,6 +57,10 @@ func TestCgroup1Limits(t *testing.T) {
 			t.Errorf("the witness finds %q, without %s", names, want)
 		}
 	}
+	testkit.Eventually(t, "sh, sleep and cat have joined", func() bool {
+		procs, err := c.Processes(cgroup1.Memory, false)
+		return err == nil && len(procs) == 3
+	})
 	s, err := c.Stat(cgroup1.IgnoreNotExist)
 	if err != nil {
 		t.Fatal(err)
@@ -65,10 +69,6 @@ func TestCgroup1Limits(t *testing.T) {
 	same(t, "memory.memsw.limit_in_bytes", s.Memory.Swap.Limit, 64<<20)
 	same(t, "pids.max", s.Pids.Limit, 17)
 	same(t, "pids.current", s.Pids.Current, 3)
-	procs, err := c.Processes(cgroup1.Memory, false)
-	if err != nil || len(procs) != 3 {
-		t.Errorf("processes %v, %v, want three", procs, err)
-	}
 	l.release()
 	back := readBack(t, l.Wait())
 	same(t, "what sandglass reads as memory.limit_in_bytes", back["memory.limit_in_bytes"], "67108864")

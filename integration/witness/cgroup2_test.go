@@ -42,6 +42,10 @@ func TestCgroup2Limits(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
 	l := hold(t, "sleep 600 & ", "", limits...)
 	box := manager(t, l, "/box")
+	testkit.Eventually(t, "sh, sleep and cat are in the box", func() bool {
+		procs, err := box.Procs(true)
+		return err == nil && len(procs) == 3
+	})
 	s := stat(t, box)
 	same(t, "memory.max", s.Memory.UsageLimit, 64<<20)
 	same(t, "memory.swap.max", s.Memory.SwapLimit, 0)
@@ -49,10 +53,6 @@ func TestCgroup2Limits(t *testing.T) {
 	same(t, "pids.current", s.Pids.Current, 3) // sh, sleep, cat
 	if s.Memory.Usage == 0 || s.Memory.Usage > 64<<20 {
 		t.Errorf("memory.current %d", s.Memory.Usage)
-	}
-	procs, err := box.Procs(true)
-	if err != nil || len(procs) != 3 {
-		t.Errorf("processes %v, %v, want three", procs, err)
 	}
 	if kind, err := box.GetType(); kind != cgroup2.Domain || err != nil {
 		t.Errorf("type %q, %v", kind, err)

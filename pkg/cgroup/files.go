@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +51,12 @@ const (
 	bootV2       = "systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all"
 	hintDelegate = `mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\nDelegate=cpu cpuset io memory pids\n' > /etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload`
 )
+
+// hintRestart is for after hintDelegate: a user's manager looks once, when it
+// starts, at what it may pass on.
+func hintRestart() string {
+	return "systemctl restart user@" + strconv.Itoa(os.Geteuid()) + ".service   # then: ends this user's services; a new login does as well"
+}
 
 // retry repeats a system call that a signal interrupted: the Go runtime sends
 // itself SIGURG at any time.

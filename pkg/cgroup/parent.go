@@ -74,11 +74,12 @@ func usable(path string) *cause {
 }
 
 // prepare makes the parent and enables the asked limits' controllers below
-// it. have is what can be set, lacks says why the rest cannot.
+// it. have is what can be set, lacks says why the rest cannot. A *cause as the
+// error says why there can be no group at all.
 func (p parentV2) prepare(asked []string) (have []string, lacks map[string]*cause, err error) {
 	if p.ours {
 		if err := unix.Mkdir(p.path, leafMode); err != nil && err != unix.EEXIST {
-			return nil, all(asked, explain("mkdir", p.path, err)), nil
+			return nil, nil, explain("mkdir", p.path, err)
 		}
 	}
 	lacks = map[string]*cause{}
@@ -124,6 +125,24 @@ func all(limits []string, c *cause) map[string]*cause {
 	return m
 }
 
+func each(limits []string, why func(string) *cause) map[string]*cause {
+	m := map[string]*cause{}
+	for _, l := range limits {
+		m[l] = why(l)
+	}
+	return m
+}
+
+// occupied says whether processes are in a group itself. Only in the real root,
+// which has no cgroup.events, they are in nobody's way.
+func occupied(path string) bool {
+	if !exists(path + "/cgroup.events") {
+		return false
+	}
+	list, err := readPath(path+"/cgroup.procs", 64)
+	return err == nil && list != ""
+}
+
 func hasAll(list string, words []string) bool {
 	for _, w := range words {
 		if !hasWord(list, w) {
@@ -142,7 +161,7 @@ func noController(limit, path, ctrls string, chain bool) *cause {
 	if chain {
 		return because(what, "boot with cgroup_enable="+limit+" and without cgroup_disable="+limit+", cgroup_no_v1=all for hybrid hosts")
 	}
-	return because(what, hintDelegate)
+	return because(what, hintDelegate, hintRestart())
 }
 
 // enableChain enables controllers from the mount's top down to the parent's
@@ -194,6 +213,9 @@ func (p parentV2) enable(ctrls []string) (map[string]*cause, error) {
 
 // enableIn writes the controllers that are missing in one group's
 // subtree_control, all at once, and one by one when that fails, to learn which.
+// A group with processes of its own is left as it is: it would take pids and
+// cpu, and with them become a threaded one, in which no child can be limited
+// and to whose children nothing can be moved any more.
 func (p parentV2) enableIn(path string, ctrls []string, skip map[string]*cause) map[string]*cause {
 	file := path + "/cgroup.subtree_control"
 	now, err := readPath(file, maxSmall)
@@ -202,6 +224,9 @@ func (p parentV2) enableIn(path string, ctrls []string, skip map[string]*cause) 
 		if err != nil || !hasWord(now, c) && skip[c] == nil {
 			want = append(want, c)
 		}
+	}
+	if len(want) > 0 && occupied(path) {
+		return each(want, func(c string) *cause { return cannotEnable(c, path, p.mount, unix.EBUSY) })
 	}
 	if len(want) == 0 || writeAt(unix.AT_FDCWD, file, "+"+strings.Join(want, " +")) == nil {
 		return nil

@@ -39,6 +39,9 @@ func gone(err error) bool { return err == unix.ENOENT || err == unix.ENODEV }
 func (g *Group) tryV2(p parentV2) error {
 	asked := g.limits.asked()
 	have, lacks, err := p.prepare(asked)
+	if c, ok := err.(*cause); ok {
+		return g.lackAll(c)
+	}
 	if err != nil {
 		return err
 	}
