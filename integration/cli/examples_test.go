@@ -116,7 +116,11 @@ func TestRuleLineForAUserIsRefusedByName(t *testing.T) {
 	}
 	got := hostRun(t, who, bin, dir, filepath.Join(dir, "examples/rule/run.sh"))
 	what, hints := complaint(t, testkit.Output{Stdout: got.stdout, Stderr: got.stderr})
-	if got.exit != 125 || !strings.HasPrefix(what, "memory limit: ") {
+	want := "memory limit: "
+	if testkit.CgroupVersion("memory") == "cgroup2" {
+		want = "memory, pids, cpu limits: own cgroup "
+	}
+	if got.exit != 125 || !strings.HasPrefix(what, want) {
 		t.Errorf("exit %d, %s", got.exit, what)
 	}
 	var named bool

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -30,6 +31,9 @@ func (m machine) script(source string) string {
 		}
 		if s.skip != "" {
 			args = append(args, "-test.skip="+s.skip)
+		}
+		if m.update {
+			args = append(args, "-update")
 		}
 		for i := range args {
 			args[i] = quote(args[i])
@@ -117,6 +121,10 @@ func (m machine) split(from io.Reader, to io.Writer, c *column) error {
 				return err
 			}
 			now = nil
+		case m.update && strings.HasPrefix(line, goldenMark):
+			if err := writeGolden(line); err != nil {
+				return err
+			}
 		case now != nil:
 			io.WriteString(now.in, line)
 		case strings.TrimSpace(line) != "":
@@ -133,6 +141,18 @@ func (m machine) split(from io.Reader, to io.Writer, c *column) error {
 		return now.end(c)
 	}
 	return nil
+}
+
+// goldenMark begins a line with a golden file: its name, and its text in quotes.
+const goldenMark = "@@ golden "
+
+func writeGolden(line string) error {
+	path, quoted, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), goldenMark), " ")
+	text, err := strconv.Unquote(quoted)
+	if err != nil {
+		return fmt.Errorf("the golden file of %q: %v", path, err)
+	}
+	return os.WriteFile(filepath.Join("integration/vm", path), []byte(text), 0o644)
 }
 
 // converter is a test2json in progress.

@@ -4,7 +4,7 @@
 // which tests ran where; a cell of the plan in which no test passed is a
 // failure, whatever the reason.
 //
-//	go run ./integration/vm [-host FILE] [-only NAME] [-suite PACKAGE] [-run REGEXP]
+//	go run ./integration/vm [-host FILE] [-only NAME] [-suite PACKAGE] [-run REGEXP] [-update]
 //
 // It needs root: the machines see this host's / through a read-only mount.
 package main
@@ -29,8 +29,15 @@ func main() {
 	only := flag.String("only", "", "`NAMES` of machines, separated by commas; no cell of others is missed")
 	suites := flag.String("suite", "", "`PACKAGES`, separated by commas; no cell of others is missed")
 	run := flag.String("run", "", "`REGEXP` for the tests' names, in place of the plan's")
+	update := flag.Bool("update", false, "write the golden files anew, and run nothing else")
 	flag.Parse()
+	if *update {
+		*suites, *run = "integration/vm", "^TestResultTable$"
+	}
 	machines := pick(plan(), *only, *suites, *run)
+	for i := range machines {
+		machines[i].update = *update
+	}
 	if len(machines) == 0 {
 		fail("nothing of the plan is named so")
 	}
