@@ -62,7 +62,7 @@ func TestResultTable(t *testing.T) {
 		// A machine cannot write to this host: the command takes it from the output.
 		fmt.Printf("%s%s %q\n", goldenMark, path, got)
 		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
+			t.Log(err) // so does an ordinary user's
 		}
 		return
 	}
