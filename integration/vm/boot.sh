@@ -57,7 +57,7 @@ timeout "${LIMIT:-600}" qemu-system-x86_64 -M q35 -accel tcg,thread=single -cpu 
   -chardev file,id=out,path=/dev/stdout,append=on -device virtserialport,chardev=out,name=out \
   </dev/null | cat || echo "boot: the machine failed or ran past ${LIMIT:-600} s" >&2
 
-status=$(tr -d '\r' <"$tmp/console" | sed -n 's/^VM-EXIT \([0-9]*\).*/\1/p' | tail -n 1)
+status=$(tr -d '\r' <"$tmp/console" | sed -n 's/.*VM-EXIT \([0-9]*\).*/\1/p' | tail -n 1)
 [ -z "${CONSOLE:-}" ] || cp "$tmp/console" "$CONSOLE"
 [ -n "$status" ] || cat "$tmp/console" "$tmp/share.log" >&2
 exit "${status:-125}"

@@ -79,9 +79,11 @@ func (w Who) Limited() bool {
 	return delegated()
 }
 
-// delegated says whether this process, not being root, can make a group.
+// delegated says whether this process, not being root, can make a group with a
+// limit. For that it leaves its own group, which the runs that it starts could
+// not use otherwise.
 var delegated = sync.OnceValue(func() bool {
-	g, err := cgroup.Create(cgroup.Options{ID: "testkit-" + strconv.Itoa(os.Getpid()), HostUID: os.Getuid()}, cgroup.Limits{})
+	g, err := cgroup.Create(cgroup.Options{ID: "testkit-" + strconv.Itoa(os.Getpid()), HostUID: os.Getuid()}, cgroup.Limits{PidsMax: 64})
 	if err != nil {
 		return false
 	}
