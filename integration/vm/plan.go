@@ -11,6 +11,7 @@ type machine struct {
 	name    string
 	kernel  string // Debian's package
 	systemd bool   // PID 1; sh without
+	append  string // more words of the kernel's command line
 	must    []string
 	suites  []suite
 	update  bool // of the golden files
@@ -83,6 +84,8 @@ func plan() []machine {
 			{pkg: "pkg/cgroup", user: true},
 			{pkg: "integration/limits", user: true, skip: floods},
 		}},
+		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory"},
+			suites: []suite{{pkg: "integration/v2", run: "^TestMissingController$"}}},
 	}
 }
 
