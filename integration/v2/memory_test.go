@@ -71,7 +71,7 @@ func TestInitOutlivesTheBox(t *testing.T) {
 // A frozen box takes no signal, but the kill; the clock still ends the run.
 func TestFrozenBoxEnds(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
-	l := hold(t, "sleep 600 & ", "", "--timeout", "20s")
+	l := hold(t, "sleep 600 & ", "", "--timeout", "10s")
 	write(t, "1", l.box, "cgroup.freeze")
 	testkit.Eventually(t, "the box is frozen", func() bool { return count(t, "frozen", l.box, "cgroup.events") == 1 })
 	ended(t, l.Wait(), result.Timeout, 124)
