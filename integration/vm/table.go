@@ -22,7 +22,10 @@ type column struct {
 }
 
 // cell counts the tests of one package in one place.
-type cell struct{ passed, failed, skipped int }
+type cell struct {
+	passed, failed, skipped int
+	complete                bool // the package itself has passed
+}
 
 func newColumn(name string) *column {
 	return &column{name: name, must: map[string]bool{}, cells: map[string]*cell{}}
@@ -71,6 +74,8 @@ func (c *column) count(e event) {
 	switch {
 	case e.Action == "fail": // of a package too: it may have died between two tests
 		x.failed++
+	case e.Test == "" && e.Action == "pass":
+		x.complete = true
 	case e.Test == "":
 		return
 	case e.Action == "pass":
@@ -111,6 +116,8 @@ func (c *column) text(pkg string) (string, bool) {
 		return fmt.Sprintf("FAILED %d", x.failed), false
 	case c.must[pkg] && (x == nil || x.passed == 0):
 		return "MISSING", false
+	case c.must[pkg] && !x.complete: // it hung, or the machine died in it
+		return "NO END", false
 	case x == nil:
 		return "-", true
 	case x.skipped > 0:

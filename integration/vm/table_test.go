@@ -26,6 +26,8 @@ func TestTable(t *testing.T) {
 			[]string{"MISSING", "failed: m: integration/a: MISSING\n", "0 passed, 1 failed, 2 skipped\n"}},
 		{"the machine died in it", strings.Replace(stream, `{"Action":"pass","Package":"m integration/a"}`, `{"Action":"fail","Package":"m integration/a"}`, 1),
 			[]string{"integration/a"}, "", false, []string{"FAILED 1", "1 passed, 1 failed, 1 skipped\n"}},
+		{"the machine died between two tests", strings.Replace(stream, `{"Action":"pass","Package":"m integration/a"}`, "", 1), []string{"integration/a"}, "", false,
+			[]string{"NO END", "failed: m: integration/a: NO END\n", "1 passed, 1 failed, 1 skipped\n"}},
 		{"the machine said no status", stream, []string{"integration/a"}, "the machine: exit status 125", false,
 			[]string{"failed: m: the machine: exit status 125\n", "1 passed, 1 failed, 1 skipped\n"}},
 		{"nothing must run", "", nil, "", true, []string{"0 passed, 0 failed, 0 skipped\n"}},

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -77,6 +78,7 @@ func modeAlloc(arg string) {
 // The children are raw forks that only pause, so that the count is exact.
 func modeFork(string) {
 	debug.SetGCPercent(-1)
+	spareThreads(4)
 	runtime.LockOSThread()
 	n := 0
 	for ; n < 10000; n++ {
@@ -98,6 +100,24 @@ func modeFork(string) {
 	line, _, _ := strings.Cut(rest, "\n")
 	fmt.Println(n + int(number(line)))
 	modePause("")
+}
+
+// spareThreads leaves n idle threads to the runtime, which dies when it wants
+// one more while the group is full.
+func spareThreads(n int) {
+	var ready sync.WaitGroup
+	release := make(chan struct{})
+	for range n {
+		ready.Add(1)
+		go func() {
+			runtime.LockOSThread()
+			ready.Done()
+			<-release
+			runtime.UnlockOSThread()
+		}()
+	}
+	ready.Wait()
+	close(release)
 }
 
 func modeBurn(arg string) {
