@@ -52,7 +52,12 @@ func (m machine) run() *column {
 	for _, s := range m.suites {
 		c.must[s.pkg] = true
 	}
-	if err := m.boot(c); err != nil {
+	err := m.boot(c)
+	if err != nil && !c.begun {
+		fmt.Printf("vm: %s: it did not come up, once more: %v\n", m.name, err)
+		err = m.boot(c)
+	}
+	if err != nil {
 		c.bad = err.Error()
 	}
 	c.took = time.Since(begin)
@@ -113,6 +118,7 @@ func (m machine) split(from io.Reader, to io.Writer, c *column) error {
 		pkg, begins := strings.CutPrefix(strings.TrimSpace(line), beginMark)
 		switch {
 		case begins:
+			c.begun = true
 			if now, err = convert(m.name+" "+pkg, to); err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ type column struct {
 	name  string
 	took  time.Duration
 	bad   string // why the whole column fails
+	begun bool   // a suite has begun in it
 	must  map[string]bool
 	cells map[string]*cell
 }
