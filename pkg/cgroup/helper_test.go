@@ -78,8 +78,7 @@ func modeAlloc(arg string) {
 // The children are raw forks that only pause, so that the count is exact.
 func modeFork(string) {
 	debug.SetGCPercent(-1)
-	spareThreads(4)
-	runtime.LockOSThread()
+	spareThreads(8)
 	n := 0
 	for ; n < 10000; n++ {
 		pid, _, errno := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
@@ -102,22 +101,25 @@ func modeFork(string) {
 	modePause("")
 }
 
-// spareThreads leaves n idle threads to the runtime, which dies when it wants
-// one more while the group is full.
+// spareThreads leaves about n idle threads to the runtime, which dies when it
+// wants one more while the group is full: each of n goroutines blocks in a
+// system call until all do, and so holds a thread of its own.
 func spareThreads(n int) {
-	var ready sync.WaitGroup
-	release := make(chan struct{})
+	var p [2]int
+	if err := unix.Pipe(p[:]); err != nil {
+		fatal(err)
+	}
+	var ready, done sync.WaitGroup
 	for range n {
 		ready.Add(1)
-		go func() {
-			runtime.LockOSThread()
+		done.Go(func() {
 			ready.Done()
-			<-release
-			runtime.UnlockOSThread()
-		}()
+			unix.Read(p[0], make([]byte, 1))
+		})
 	}
 	ready.Wait()
-	close(release)
+	unix.Write(p[1], make([]byte, n))
+	done.Wait()
 }
 
 func modeBurn(arg string) {
