@@ -76,7 +76,7 @@ func plan() []machine {
 	root := append([]string{"root"}, has...)
 	return []machine{
 		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(needsGo),
-			suite{pkg: "integration/compat", skip: jvm}, suite{pkg: "integration/cli"})},
+			suite{pkg: "integration/compat", skip: jvm}, suite{pkg: "integration/cli"}, suite{pkg: "pkg/check"})},
 		{name: "kernel-6.1", kernel: older, must: root, suites: kernel(needsGo + "|" + tmpfsIDMap)},
 		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
 			{pkg: "integration/v2", run: "^TestDelegation"},
