@@ -123,9 +123,9 @@ var mutations = []mutation{
 	{control: "mount points only in our own root", pkg: "leftovers", fail: []string{"TestNothingIsMadeInMountedDirectories"}, edits: []edit{
 		{"pkg/rootfs/view.go", "Open: true, IDMap: true}, wire.ReadOnly)", "Open: true, IDMap: true}, 0)"}}},
 	{control: "SIGPIPE of the supervisor caught", pkg: "leftovers", fail: []string{"TestNothingIsLeftWhenTheReaderGoes"}, edits: []edit{
-		{"cmd/sandglass/run.go", "	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)\n", ""}}},
+		{"cmd/sandglass/signals.go", "	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)\n", ""}}},
 	{control: "signals of the caller", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterASignal"}, edits: []edit{
-		{"cmd/sandglass/run.go", "signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)", "signal.Notify(ch, syscall.SIGINT)"}}},
+		{"cmd/sandglass/signals.go", "signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)", "signal.Notify(s.ch, syscall.SIGINT)"}}},
 	{control: "ordinary priority", fail: []string{"TestPriorityOfTheCallerIsNotInherited"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"ordinary priority", ordinaryPriority},
 `, ""}}},

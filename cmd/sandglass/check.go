@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -17,7 +16,8 @@ of each control whether it held. Exit code 0: all held; 1: one did not; 125:
 sandboxes cannot be started here.
 
   --json                  one JSON object instead of lines
-  --allow-degraded LIST   limits that may be held by less: memory,cpu,pids,io`
+  --allow-degraded LIST   limits that may be held by less: memory,cpu,pids,io
+`
 
 func checkCommand(args []string) int {
 	o, asJSON, err := parseCheck(args)
@@ -25,31 +25,33 @@ func checkCommand(args []string) int {
 		return fail(err)
 	}
 	if o == nil {
-		fmt.Println(checkUsage)
-		return 0
+		return emit(checkUsage)
 	}
-	ctx, sig, stop := untilSignal()
-	defer stop()
-	lines, err := check.Run(ctx, *o, func(l check.Line) {
+	until := untilSignal()
+	defer until.stop()
+	lines, err := check.Run(until.ctx, *o, func(l check.Line) {
 		if !asJSON {
 			fmt.Println(l)
 		}
 	})
-	if s := sig.Load(); s != 0 {
+	if s := until.got.Load(); s != 0 {
 		return 128 + int(s)
 	}
 	if err != nil {
 		return fail(err)
 	}
+	text := summary(lines) + "\n"
 	if asJSON {
-		err = check.WriteJSON(os.Stdout, lines)
-	} else {
-		_, err = fmt.Println(summary(lines))
+		var b strings.Builder
+		if err := check.WriteJSON(&b, lines); err != nil {
+			return fail(err)
+		}
+		text = b.String()
 	}
-	switch {
-	case err != nil:
-		return fail(err)
-	case !check.Held(lines):
+	if code := emit(text); code != 0 {
+		return code
+	}
+	if !check.Held(lines) {
 		return 1
 	}
 	return 0
@@ -76,6 +78,9 @@ func parseCheck(args []string) (o *check.Options, asJSON bool, err error) {
 		default:
 			return nil, false, refusal.Newf("check: unknown argument %q", args[i]).Hint("sandglass check --help")
 		}
+	}
+	for i := range o.AllowDegraded { // "memory, cpu" as well, as run takes it
+		o.AllowDegraded[i] = strings.TrimSpace(o.AllowDegraded[i])
 	}
 	return o, asJSON, checkNames(o.AllowDegraded)
 }

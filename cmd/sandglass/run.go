@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"os"
-	"os/signal"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
@@ -21,8 +17,7 @@ func runCommand(args []string) int {
 		return refuse(&p, err)
 	}
 	if p.Help {
-		policy.Usage(os.Stdout)
-		return 0
+		return emit(runUsage())
 	}
 	sink, err := openSink(&p)
 	if err != nil {
@@ -32,13 +27,19 @@ func runCommand(args []string) int {
 	if !p.JSON {
 		spec.Stdout, spec.Stderr = os.Stdout, os.Stderr
 	}
-	ctx, sig, stop := untilSignal()
-	defer stop()
-	res, err := sandbox.Run(ctx, spec)
-	if s := sig.Load(); s != 0 && res.Outcome == result.Canceled {
-		res.SetExit(0, int(s))
+	until := untilSignal()
+	defer until.stop()
+	spec.Abort = until.second
+	res, err := sandbox.Run(until.ctx, spec)
+	sig := int(until.got.Load())
+	if sig != 0 && res.Outcome == result.Canceled {
+		res.SetExit(0, sig)
 	}
-	return finish(&p, &res, err, sink)
+	code := finish(&p, &res, err, sink)
+	if _, lost := err.(*sandbox.Incomplete); lost && sig != 0 {
+		return 128 + sig // the caller ended the collection, or the program before it
+	}
+	return code
 }
 
 // refuse ends a run whose command line is wrong, with a result where the part
@@ -56,13 +57,18 @@ func refuse(p *policy.Parsed, err error) int {
 // finish prints the error, if one, and the result where it was asked for.
 func finish(p *policy.Parsed, res *sandbox.Result, err error, sink *os.File) int {
 	code := res.ExitCode
+	_, lost := err.(*sandbox.Incomplete)
+	if err == nil || lost {
+		remark(p, res)
+	}
 	switch {
 	case err != nil && res.Outcome == result.Refused:
 		printError(os.Stderr, res.Error, hinted(res.Hints))
 	case err != nil:
 		printError(os.Stderr, res.Error, res.Hints)
-	default:
-		remark(res)
+	}
+	if lost {
+		code = refusal.ExitRefused
 	}
 	if !p.JSON && sink == nil {
 		return code // encoding/json is a good part of a short run
@@ -72,8 +78,8 @@ func finish(p *policy.Parsed, res *sandbox.Result, err error, sink *os.File) int
 		return fail(jsonErr)
 	}
 	if p.JSON {
-		if _, err := os.Stdout.Write(text); err != nil {
-			return refusal.ExitRefused
+		if failed := emit(string(text)); failed != 0 {
+			code = failed
 		}
 	}
 	if sink != nil {
@@ -86,23 +92,6 @@ func finish(p *policy.Parsed, res *sandbox.Result, err error, sink *os.File) int
 		}
 	}
 	return code
-}
-
-// remark tells a person what a bare exit code does not.
-func remark(res *sandbox.Result) {
-	switch res.Outcome {
-	case result.Timeout:
-		note("stopped: the time limit was reached after %d ms", res.WallMS)
-	case result.CPUTime:
-		note("stopped: the CPU time limit was reached")
-	case result.Memory:
-		note("stopped: out of memory (limit %s)", policy.FormatSize(res.Limits["memory"].Value))
-	case result.Output:
-		note("stopped: the output limit was reached")
-	}
-	if res.Outcome == result.Exited && (res.Stdout.Truncated || res.Stderr.Truncated) {
-		note("output was cut at %s", policy.FormatSize(res.Limits["output"].Value))
-	}
 }
 
 // openSink opens where the result goes before anything runs. A file is made
@@ -124,31 +113,4 @@ func openSink(p *policy.Parsed) (*os.File, error) {
 		return nil, refusal.Newf("--result: %v", err).Hint("--result must name a file that can be written")
 	}
 	return f, nil
-}
-
-// cleanTime is how long more signals are ignored after the first.
-const cleanTime = 2 * time.Second
-
-// untilSignal is a context that ends with the first SIGINT, SIGTERM or SIGHUP.
-func untilSignal() (context.Context, *atomic.Int32, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var got atomic.Int32
-	ch := make(chan os.Signal, 1)
-	signal.Notify(ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	// A reader that went away (sandglass run … | head) must not kill sandglass
-	// before it has cleaned up: the write fails instead, and the program meets
-	// the SIGPIPE. Caught and not ignored, since init would inherit that.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	go func() {
-		if s, ok := <-ch; ok {
-			got.Store(int32(s.(syscall.Signal)))
-			cancel()
-			// timeout(1) sends its signal twice, to its child and to the group: a
-			// second one must not keep us from cleaning up. After that time one ends
-			// sandglass at once, and the sandbox with it, should a reader of the
-			// output hold us up.
-			time.AfterFunc(cleanTime, func() { signal.Stop(ch) })
-		}
-	}()
-	return ctx, &got, func() { signal.Stop(ch); cancel() }
 }

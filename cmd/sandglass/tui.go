@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
 )
@@ -23,6 +27,24 @@ func printError(w io.Writer, what string, hints []string) {
 	for _, h := range hints {
 		fmt.Fprintln(w, "hint: "+h)
 	}
+}
+
+// emit writes what was asked for on stdout. It returns 0, or the exit code when
+// stdout did not take it: an answer that is lost must not look like a good end.
+// A reader that went away is no news to it: then the code is that of SIGPIPE.
+func emit(text string) int {
+	_, err := os.Stdout.WriteString(text)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, syscall.EPIPE):
+		return 128 + int(syscall.SIGPIPE)
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return fail(refusal.Newf("writing stdout: %v", err).Hint("df -h .   # if stdout is a file of this directory"))
 }
 
 // fail prints an error and returns its exit code.
@@ -44,9 +66,13 @@ func hinted(hints []string) []string {
 	return hints
 }
 
-// note says something that is no error, to people only.
+// note says something that is no error. Ask personal first.
 func note(format string, args ...any) {
-	if st, err := os.Stderr.Stat(); err == nil && st.Mode()&os.ModeCharDevice != 0 {
-		fmt.Fprintf(os.Stderr, "sandglass: "+format+"\n", args...)
-	}
+	fmt.Fprintf(os.Stderr, "sandglass: "+format+"\n", args...)
+}
+
+// personal is whether a person reads f.
+func personal(f *os.File) bool {
+	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
+	return err == nil
 }

@@ -3,12 +3,24 @@ package main
 import (
 	"fmt"
 	"runtime"
+
+	"sandglass/internal/refusal"
 )
 
 // version is set by the linker: -X main.version=…
 var version = "dev"
 
-func versionCommand([]string) int {
-	fmt.Printf("sandglass %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version())
-	return 0
+const versionUsage = `usage: sandglass version
+
+Prints the version, the machine and the Go release that built it, on one line.
+`
+
+func versionCommand(args []string) int {
+	switch {
+	case len(args) == 0:
+		return emit(fmt.Sprintf("sandglass %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version()))
+	case args[0] == "-h" || args[0] == "--help":
+		return emit(versionUsage)
+	}
+	return fail(refusal.Newf("version: unknown argument %q", args[0]).Hint("sandglass version"))
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sandglass/internal/testkit"
@@ -83,10 +84,10 @@ func TestOutExisting(t *testing.T) {
 		if text, _ := os.ReadFile(elsewhere); string(text) != "elsewhere" {
 			t.Errorf("the link was written through: %q", text)
 		}
-		if out.Exit != 125 || out.Result.ExitCode != 125 || out.Result.Outcome == result.Exited {
-			t.Errorf("exit %d, result %s %d", out.Exit, out.Result.Outcome, out.Result.ExitCode)
-		}
 		what, hints := complaint(t, out)
+		if r := out.Result; out.Exit != 125 || r.ExitCode != 0 || r.Outcome != result.Exited || r.Error != what {
+			t.Errorf("exit %d, result %s %d %q", out.Exit, r.Outcome, r.ExitCode, r.Error)
+		}
 		if !strings.Contains(what, `report.txt`) || !strings.Contains(strings.Join(hints, "\n"), "--force") {
 			t.Errorf("error %q, hints %q", what, hints)
 		}
@@ -112,6 +113,75 @@ func TestOutAfterTimeout(t *testing.T) {
 	if out.Exit != 124 || err != nil || string(text) != "half\n" {
 		t.Errorf("exit %d, log %q %v", out.Exit, text, err)
 	}
+}
+
+// Ctrl-C and SIGTERM bring what was written until then, as a limit does.
+func TestOutAfterASignal(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for sig, exit := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129, syscall.SIGQUIT: 131} {
+			dir := own(t, who)
+			p := testkit.Start(t, testkit.Opts{Who: who}, "--out", dir, "--timeout", "60s", "--", "sh", "-c", "echo half >/out/log; echo ready; sleep 1000")
+			p.WaitLine("ready")
+			p.Signal(sig)
+			out := p.Wait()
+			text, err := os.ReadFile(filepath.Join(dir, "log"))
+			if err != nil || string(text) != "half\n" || out.Stderr != "" {
+				t.Errorf("%v: log %q %v, stderr %q", sig, text, err, out.Stderr)
+			}
+			r := out.Result
+			if out.Exit != exit || r.Outcome != result.Canceled || r.ExitCode != exit || len(r.Artifacts) != 1 || r.Artifacts[0].SHA256 != sum("half\n") {
+				t.Errorf("%v: exit %d, result %s %d %+v", sig, out.Exit, r.Outcome, r.ExitCode, r.Artifacts)
+			}
+		}
+	})
+}
+
+// What the limits leave out is an error, for half a result looks like a whole
+// one; the program's own end stays in the result.
+func TestOutPastTheLimits(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, c := range []struct {
+			name, script string
+			flags        []string
+			want, hint   string // "" is no error
+			kept         int
+		}{
+			{"entries", "i=0; while [ $i -lt 1200 ]; do : >f$i; i=$((i+1)); done; exit 3", nil,
+				"200 entries were not collected: more than 1000 entries", "--out-files 2000", 1000},
+			{"entries, as many as allowed", "i=0; while [ $i -lt 20 ]; do : >f$i; i=$((i+1)); done; exit 3", []string{"--out-files", "20"}, "", "", 20},
+			{"one more", "i=0; while [ $i -lt 21 ]; do : >f$i; i=$((i+1)); done; exit 3", []string{"--out-files", "20"},
+				"1 entry was not collected: more than 20 entries", "--out-files 40", 20},
+			{"a file", "head -c 5000 /dev/zero >a; head -c 4000 /dev/zero >b; exit 3", []string{"--out-limit", "4k"},
+				"1 entry was not collected: larger than the limit of one file, 4096 bytes", "--out-limit 8k", 1},
+			{"together", "head -c 4000 /dev/zero >a; head -c 4000 /dev/zero >b; exit 3", []string{"--out-limit", "7k"},
+				"1 entry was not collected: past the limit of all files together, 7168 bytes", "--out-limit 14k", 1},
+			{"sparse", "truncate -s 10g a 2>/dev/null; [ -s a ] || truncate -s 60m a; : >b; exit 3", []string{"--out-limit", "1m"},
+				"1 entry was not collected: larger than the limit of one file, 1048576 bytes", "--out-limit 2m", 1},
+			{"levels", "mkdir -p 1/2/3/4/5/6/7/8/9/10/11/12/13/14/15/16/17; exit 3", nil,
+				"1 entry was not collected: deeper than 16 levels", "tar -cf /out/all.tar -C /work .   # at the program's end, instead of many levels", 16},
+			{"links and a FIFO are the program's own", "ln -s a b; mkfifo c; exit 3", nil, "", "", 0},
+		} {
+			dir := own(t, who)
+			args := append(append([]string{"--timeout", "60s", "--out", dir}, c.flags...), "--", "sh", "-c", "cd /out; "+c.script)
+			out := testkit.Run(t, testkit.Opts{Who: who}, args...)
+			if n := len(tree(t, dir)) - 1; n != c.kept {
+				t.Errorf("%s: %d entries arrived, want %d", c.name, n, c.kept)
+			}
+			r, exit := out.Result, 3
+			if c.want != "" {
+				exit = 125
+				what, hints := complaint(t, out)
+				if what != "--out "+dir+": "+c.want || r.Error != what || !slices.Equal(hints, []string{c.hint}) {
+					t.Errorf("%s: %q, hints %q, result %q", c.name, what, hints, r.Error)
+				}
+			} else if out.Stderr != "" || r.Error != "" {
+				t.Errorf("%s: stderr %q, result %q", c.name, out.Stderr, r.Error)
+			}
+			if out.Exit != exit || r.Outcome != result.Exited || r.ExitCode != 3 {
+				t.Errorf("%s: exit %d, result %s %d, want %d, exited 3", c.name, out.Exit, r.Outcome, r.ExitCode, exit)
+			}
+		}
+	})
 }
 
 // A destination that cannot take files is refused before anything runs.

@@ -263,11 +263,11 @@ func TestOpenStdinDoesNotHang(t *testing.T) {
 // Ctrl-C and SIGTERM end the sandbox, whatever the program does about signals.
 func TestSignals(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		for sig, exit := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		for sig, exit := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129, syscall.SIGQUIT: 131} {
 			marker := "sandglass-signal-" + sig.String() + "-" + who.Name
 			marker = strings.ReplaceAll(marker, " ", "-")
 			p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "60s", "--", "sh", "-c",
-				"trap '' INT TERM HUP; setsid sleep 1000 & echo ready; while :; do sleep 1000; done", marker)
+				"trap '' INT TERM HUP QUIT; setsid sleep 1000 & echo ready; while :; do sleep 1000; done", marker)
 			p.WaitLine("ready")
 			p.Signal(sig)
 			out := p.Wait()
@@ -286,6 +286,41 @@ func TestNothingOfOursOnThePrograms(t *testing.T) {
 		out := testkit.Run(t, testkit.Opts{Who: who}, "--timeout", "300ms", "--", "sh", "-c", "echo out; echo err >&2; while :; do :; done")
 		if out.Exit != 124 || out.Stdout != "out\n" || out.Stderr != "err\n" {
 			t.Errorf("exit %d, stdout %q, stderr %q", out.Exit, out.Stdout, out.Stderr)
+		}
+	})
+}
+
+// What the caller's stdout did not take is an error: the program's end, which
+// the result keeps, would hide it.
+func TestCallersStdoutIsFull(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		testkit.Skip(t, "/dev/full", err.Error())
+	}
+	defer full.Close()
+	const want = "sandglass: error: writing stdout: no space left on device\n"
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		out := testkit.Run(t, testkit.Opts{Who: who, Stdout: full}, "--", "echo", "hi")
+		if r := out.Result; out.Exit != 125 || out.Stderr != want || r.Outcome != result.Exited || r.ExitCode != 0 || r.Error != "writing stdout: no space left on device" {
+			t.Errorf("exit %d, stderr %q, result %s %d %q", out.Exit, out.Stderr, r.Outcome, r.ExitCode, r.Error)
+		}
+		out = testkit.Run(t, testkit.Opts{Who: who, Stdout: full}, "--", "true") // nothing was lost
+		if out.Exit != 0 || out.Stderr != "" {
+			t.Errorf("without output: exit %d, stderr %q", out.Exit, out.Stderr)
+		}
+		out = testkit.Run(t, testkit.Opts{Who: who, Stderr: full}, "--", "sh", "-c", "echo hi >&2; exit 4")
+		if out.Exit != 125 || out.Result.ExitCode != 4 || out.Result.Error != "writing stderr: no space left on device" {
+			t.Errorf("stderr: exit %d, result %d %q", out.Exit, out.Result.ExitCode, out.Result.Error)
+		}
+		for _, args := range [][]string{{"run", "--json", "--", "true"}, {"run", "--help"}, {"version"}, {"--help"}, {"plan", "--", "true"}, {"check", "--help"}} {
+			verb, rest := args[0], args[1:]
+			if verb == "run" && rest[0] == "--json" {
+				rest = append(who.Flags(), rest...)
+			}
+			out := testkit.Run(t, testkit.Opts{Who: who, Verb: verb, Stdout: full}, rest...)
+			if out.Exit != 125 || !strings.HasPrefix(out.Stderr, want+"hint: ") {
+				t.Errorf("%q: exit %d, stderr %q", args, out.Exit, out.Stderr)
+			}
 		}
 	})
 }

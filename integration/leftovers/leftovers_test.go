@@ -90,7 +90,7 @@ func TestNothingIsLeftAfterAnyEnd(t *testing.T) {
 func TestNothingIsLeftAfterASignal(t *testing.T) {
 	both(t, func(t *testing.T, who testkit.Who) {
 		before := look(t)
-		for sig, exit := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		for sig, exit := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129, syscall.SIGQUIT: 131} {
 			p := testkit.Start(t, testkit.Opts{Who: who}, "--", "sh", "-c", busy+"echo ready; sleep 1000")
 			p.WaitLine("ready")
 			p.Signal(sig)

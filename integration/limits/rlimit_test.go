@@ -2,7 +2,9 @@ package limits
 
 import (
 	"fmt"
+	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
@@ -44,6 +46,29 @@ func TestFileSize(t *testing.T) {
 		if o.Result.Signal != 25 {
 			t.Errorf("signal %d, want SIGXFSZ", o.Result.Signal)
 		}
+	})
+}
+
+// everyones is a directory that any user may write to.
+func everyones(t *testing.T) string {
+	t.Helper()
+	dir := testkit.Dir(t)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// One file that fills the scratch meets a full disk, not a signal.
+func TestScratchIsFullBeforeTheFileSize(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := hog(t, who, "--disk 1m", "fill /tmp/x 0")
+		if o.Exit != 0 || !strings.HasPrefix(o.Stdout, "No space left on device after ") {
+			t.Errorf("exit %d, %q", o.Exit, o.Stdout)
+		}
+		// A writable mount has no other bound.
+		o = hog(t, who, "--disk 1m -v "+everyones(t)+":/m:rw", "fill /m/x 1")
+		ended(t, o, result.Exited, 0, fmt.Sprintf("File too large after %d\n", 2<<20))
 	})
 }
 

@@ -13,7 +13,7 @@ import (
 // supervisor that is told twice ends the sandbox, says so, and leaves nothing.
 func TestSignalledTwice(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
+		for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT} {
 			m := mark(t)
 			p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "60s", "--", "sh", "-c", "echo up; sleep 1000; :", m)
 			p.WaitLine("up")

@@ -116,8 +116,8 @@ func (l Limits) resolve() (Limits, error) {
 // the kernel lists are taken.
 //
 // The manifest holds even when the error is not nil; what was collected before
-// stays. The error joins any of: *ExistsError, *CopyError, ErrTime, and the
-// cause of ctx when it was cancelled. A *refusal.Error means that the limits are
+// stays. The error joins any of: *ExistsError, *CopyError, *LimitError, ErrTime,
+// and the cause of ctx when it was cancelled. A *refusal.Error means that the limits are
 // wrong or the host lacks openat2 or /proc; nothing was collected then. What the
 // program alone is to blame for (a link, a file too large) is no error.
 func Collect(ctx context.Context, srcFD int, dest string, l Limits, force bool) ([]result.Artifact, error) {
@@ -179,6 +179,9 @@ func (c *collector) errs() []error {
 	}
 	if c.failed != nil {
 		errs = append(errs, c.failed)
+	}
+	if c.beyond != nil {
+		errs = append(errs, c.beyond)
 	}
 	if c.stopErr != nil {
 		errs = append(errs, c.stopErr)

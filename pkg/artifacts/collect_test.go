@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/result"
 )
 
 // TestHostileTree runs case C14 as it really is: a tmpfs of a dead sandbox.
@@ -154,7 +155,7 @@ func TestDepth(t *testing.T) {
 	src, dst := trees(t)
 	must(t, os.MkdirAll(filepath.Join(src, strings.Repeat("d/", 100)), 0o755))
 	write(t, filepath.Join(src, strings.Repeat("d/", 16), "kept"), "x")
-	list := gather(t, src, dst, Limits{})
+	list := gatherPast(t, src, dst, Limits{}, "1 entry was not collected: deeper than 16 levels")
 	verify(t, list, dst, Limits{})
 	if len(list) != 18 {
 		t.Fatalf("%d entries:\n%s", len(list), lines(list))
@@ -180,7 +181,7 @@ func TestManyFiles(t *testing.T) {
 	if len(names) != 1001 || err != nil || rest <= 0 {
 		t.Errorf("%d names were read and then %d bytes, %v: not to the limit", len(names), rest, err)
 	}
-	list := gather(t, src, dst, Limits{})
+	list := gatherPast(t, src, dst, Limits{}, fmt.Sprintf("%d entries were not collected: more than 1000 entries", n-1000))
 	verify(t, list, dst, Limits{})
 	if len(list) != 1001 {
 		t.Fatalf("%d entries", len(list))
@@ -191,12 +192,13 @@ func TestManyFiles(t *testing.T) {
 func TestFilesLimit(t *testing.T) {
 	for _, c := range []struct {
 		limit int
+		past  string
 		want  []string
 	}{
-		{4, []string{`"a" file 1 0644`, `"b" dir 0 0755`, `"b/c" file 1 0644`, `"d" symlink 1  -> "a" (symbolic link)`}},
-		{3, []string{`"a" file 1 0644`, `"b" dir 0 0755`, `"b/c" file 1 0644`, `"." dir 0  (… and more: the limit is 3 entries)`}},
-		{2, []string{`"a" file 1 0644`, `"b" dir 0 0755`, `"." dir 0  (… and more: the limit is 2 entries)`}},
-		{1, []string{`"a" file 1 0644`, `"." dir 0  (… and more: the limit is 1 entries)`}},
+		{4, "", []string{`"a" file 1 0644`, `"b" dir 0 0755`, `"b/c" file 1 0644`, `"d" symlink 1  -> "a" (symbolic link)`}},
+		{3, "1 entry was not collected: more than 3 entries", []string{`"a" file 1 0644`, `"b" dir 0 0755`, `"b/c" file 1 0644`, `"." dir 0  (… and more: the limit is 3 entries)`}},
+		{2, "1 entry was not collected: more than 2 entries", []string{`"a" file 1 0644`, `"b" dir 0 0755`, `"." dir 0  (… and more: the limit is 2 entries)`}},
+		{1, "1 entry was not collected: more than 1 entry", []string{`"a" file 1 0644`, `"." dir 0  (… and more: the limit is 1 entries)`}},
 	} {
 		src, dst := trees(t)
 		write(t, filepath.Join(src, "a"), "1")
@@ -212,7 +214,12 @@ func TestFilesLimit(t *testing.T) {
 			must(t, os.RemoveAll(filepath.Join(src, "b")))
 			write(t, filepath.Join(src, "b"), "3")
 		}
-		list := gather(t, src, dst, l)
+		var list []result.Artifact
+		if c.past == "" {
+			list = gather(t, src, dst, l)
+		} else {
+			list = gatherPast(t, src, dst, l, c.past)
+		}
 		verify(t, list, dst, l)
 		wantLines(t, list, c.want...)
 	}
@@ -224,7 +231,7 @@ func TestTextLimit(t *testing.T) {
 	for i := range 50 {
 		must(t, os.Symlink(strings.Repeat("\xff", 4095), filepath.Join(src, fmt.Sprintf("l%02d", i))))
 	}
-	list := gather(t, src, dst, Limits{Files: 60})
+	list := gatherPast(t, src, dst, Limits{Files: 60}, "46 entries were not collected: the names and link texts are too long together")
 	if got := len(list); got != 5 {
 		t.Errorf("%d entries", got)
 	}
@@ -240,7 +247,8 @@ func TestByteLimits(t *testing.T) {
 	write(t, filepath.Join(src, "e"), "")
 	write(t, filepath.Join(src, "f"), "f")
 	l := Limits{Bytes: 100, FileBytes: 80}
-	list := gather(t, src, dst, l)
+	list := gatherPast(t, src, dst, l, "3 entries were not collected: "+
+		"larger than the limit of one file, 80 bytes; past the limit of all files together, 100 bytes")
 	verify(t, list, dst, l)
 	wantLines(t, list,
 		`"a" file 60 0644`,
@@ -257,7 +265,7 @@ func TestSparse(t *testing.T) {
 	must(t, os.Truncate(filepath.Join(src, "huge"), 1<<40))
 	write(t, filepath.Join(src, "small"), "")
 	must(t, os.Truncate(filepath.Join(src, "small"), 300_000))
-	list := gather(t, src, dst, Limits{})
+	list := gatherPast(t, src, dst, Limits{}, "1 entry was not collected: larger than the limit of one file, 268435456 bytes")
 	verify(t, list, dst, Limits{})
 	wantLines(t, list, `"huge" file 1099511627776  (larger than the limit of one file, 268435456 bytes)`, `"small" file 300000 0644`)
 }

@@ -19,6 +19,7 @@ const tempPrefix = ".sandglass-"
 // file copies the pinned regular file to name in dst.
 func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.Stat_t) {
 	if why := c.tooLarge(st.Size); why != "" {
+		c.noteLimit(1, KindBytes, why)
 		c.skip(a, why)
 		return
 	}

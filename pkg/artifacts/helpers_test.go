@@ -192,6 +192,18 @@ func gather(t testing.TB, src, dst string, l Limits) []result.Artifact {
 }
 
 // lines is a manifest as text: "path type size mode skipped".
+// gatherPast is gather of a tree that is past the limits; want is the whole
+// error.
+func gatherPast(t testing.TB, src, dst string, l Limits, want string) []result.Artifact {
+	t.Helper()
+	list, err := Collect(context.Background(), openDir(t, src), dst, l, false)
+	var beyond *LimitError
+	if !errors.As(err, &beyond) || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	return list
+}
+
 func lines(list []result.Artifact) string {
 	var b strings.Builder
 	for _, a := range list {

@@ -72,13 +72,13 @@ var swapCases = []swapCase{
 	{name: "directory becomes link in the walk", stage: "listed", path: "d/file", setup: oneDir,
 		swap: func(src, _, out string) error { return replace(src+"/d", linkTo(out)) },
 		want: []string{`"d" dir 0 0755`, `"d/file" file 7 0644`}},
-	{name: "file grows past the limit", stage: "opened", path: "f", setup: oneFile, limits: Limits{FileBytes: 10},
+	{name: "file grows past the limit", stage: "opened", path: "f", setup: oneFile, limits: Limits{FileBytes: 10}, wantErr: &LimitError{},
 		swap: func(src, _, _ string) error { return os.WriteFile(src+"/f", make([]byte, 11), 0) },
 		want: []string{`"f" file 7  (grew past the limit while it was copied)`}},
-	{name: "file grows past the total", stage: "opened", path: "f", setup: oneFile, limits: Limits{Bytes: 10},
+	{name: "file grows past the total", stage: "opened", path: "f", setup: oneFile, limits: Limits{Bytes: 10}, wantErr: &LimitError{},
 		swap: func(src, _, _ string) error { return os.WriteFile(src+"/f", make([]byte, 11), 0) },
 		want: []string{`"f" file 7  (grew past the limit while it was copied)`}},
-	{name: "file becomes sparse and huge", stage: "opened", path: "f", setup: oneFile, limits: Limits{Bytes: 1 << 20},
+	{name: "file becomes sparse and huge", stage: "opened", path: "f", setup: oneFile, limits: Limits{Bytes: 1 << 20}, wantErr: &LimitError{},
 		swap: func(src, _, _ string) error { return os.Truncate(src+"/f", 1<<40) },
 		want: []string{`"f" file 7  (grew past the limit while it was copied)`}},
 	{name: "file grows within the limits", stage: "opened", path: "f", setup: oneFile,
@@ -150,6 +150,9 @@ func sameKind(err, want error) bool {
 		return errors.As(err, &e) && e.Count == 1
 	case *CopyError:
 		var e *CopyError
+		return errors.As(err, &e) && e.Count == 1
+	case *LimitError:
+		var e *LimitError
 		return errors.As(err, &e) && e.Count == 1
 	}
 	return err == nil

@@ -36,10 +36,12 @@ type collector struct {
 	list    []result.Artifact
 	text    int    // bytes of names and reasons in list
 	stop    string // why the walk ended early
+	rest    string // the limit that ended it, "" for none
 	stopErr error
 
 	exists *ExistsError
 	failed *CopyError
+	beyond *LimitError
 	hook   func(stage, path string)
 }
 
@@ -57,8 +59,9 @@ func (c *collector) room() int { return c.limits.Files - len(c.list) + 1 }
 // walk collects names of src into dst. prefix is src's path with a slash, depth
 // the level of its entries, 1 below out.
 func (c *collector) walk(src, dst int, names []string, prefix string, depth int) {
-	for _, name := range names {
+	for i, name := range names {
 		if c.halt() {
+			c.noteRest(src, i)
 			return
 		}
 		c.entry(src, dst, name, prefix+name, depth)
@@ -71,8 +74,10 @@ func (c *collector) halt() bool {
 	case c.stop != "" || c.expired():
 	case len(c.list) >= c.limits.Files:
 		c.stop = "the limit is " + strconv.Itoa(c.limits.Files) + " entries"
+		c.rest = "more than " + entries(c.limits.Files)
 	case c.text >= textLimit(c.limits.Files):
 		c.stop = "the names and link texts are too long together"
+		c.rest = c.stop
 	}
 	return c.stop != ""
 }
@@ -132,7 +137,9 @@ func (c *collector) link(pin int, a result.Artifact) {
 // before it is made: one that cannot be read leaves nothing behind.
 func (c *collector) dir(pin, dst int, name, path string, a result.Artifact, depth int) {
 	if depth > c.limits.Depth {
-		c.skip(a, "deeper than "+plural(c.limits.Depth, "level"))
+		why := "deeper than " + plural(c.limits.Depth, "level")
+		c.noteLimit(1, KindDepth, why)
+		c.skip(a, why)
 		return
 	}
 	src, names, err := openList(pin, c.room())
@@ -174,6 +181,9 @@ func (c *collector) fail(a result.Artifact, err error) {
 		c.noteFailed(a.Path, e.err)
 		c.skip(a, "destination: "+e.Error())
 	default:
+		if err == errGrew {
+			c.noteLimit(1, KindBytes, err.Error())
+		}
 		if ours(err) {
 			c.noteFailed(a.Path, err)
 		}

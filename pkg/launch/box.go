@@ -75,7 +75,10 @@ type Ending struct {
 	MemorySeen     int64         // highest sample of the watchdog, 0 when it took none
 	Stats          cgroup.Stats
 	Stdout, Stderr result.Stream
-	ReadBack       ReadBack
+	// StdoutErr and StderrErr say why the caller's writer did not take a stream.
+	StdoutErr, StderrErr error
+
+	ReadBack ReadBack
 	// OutDir is the artefact directory of the dead sandbox, nil when not asked
 	// for or never reached. The caller closes it.
 	OutDir *os.File

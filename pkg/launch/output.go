@@ -1,10 +1,13 @@
 package launch
 
 import (
+	"errors"
 	"io"
 	"os"
 
 	"sandglass/pkg/result"
+
+	"golang.org/x/sys/unix"
 )
 
 // chunk is one read of the program's output; a pipe holds no more by default.
@@ -20,6 +23,7 @@ type pump struct {
 	limit int64
 	full  func() // called once when the limit is passed
 	count result.Stream
+	err   error // why the caller's side takes no more, nil for a reader that went away
 	done  chan struct{}
 }
 
@@ -61,5 +65,8 @@ func (p *pump) pass(data []byte) bool {
 	}
 	n, err := p.to.Write(data)
 	p.count.Kept += int64(n)
+	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
+		p.err = err
+	}
 	return err == nil
 }

@@ -283,6 +283,7 @@ func (s *session) finish() {
 		e.Setup, e.Wall = s.started.Sub(s.began), now.Sub(s.started)
 	}
 	e.Stdout, e.Stderr = s.out.count, s.err.count
+	e.StdoutErr, e.StderrErr = s.out.err, s.err.err
 	if g := s.box.Group; g != nil {
 		if stats, err := g.Stats(); err == nil {
 			e.Stats = stats

@@ -30,6 +30,9 @@ type Explanation struct {
 	Limits       map[string]string `json:"limits"`
 	Cgroup       Cgroup            `json:"cgroup"`
 	Rlimits      []string          `json:"rlimits"`
+	// Refused is why a run on this host would be refused although the policy is
+	// good, "" for no reason that is known before one tries.
+	Refused string `json:"refused,omitempty"`
 }
 
 // Identity says who the program is.
@@ -57,6 +60,7 @@ type Seccomp struct {
 type Cgroup struct {
 	Tree   string            `json:"tree"`
 	Limits map[string]string `json:"limits"` // parent directory, or why there is none
+	Lacks  string            `json:"-"`      // the first limit that the host cannot hold and the policy asks for
 }
 
 // Explain describes the plan. mapped says that the sandbox gets a host id of
@@ -72,7 +76,7 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		Namespaces: append(namespaceNames(), "cgroup"),
 		Program:    p.Program,
 		Seccomp:    Seccomp{Name: p.Filter.Name, SHA256: p.Filter.SHA256, Instructions: len(p.Filter.BPF) / 8},
-		Limits:     limitTexts(&p.Spec), Cgroup: tree,
+		Limits:     limitTexts(&p.Spec), Cgroup: tree, Refused: tree.Lacks,
 	}
 	if mapped {
 		e.Identity.Host = "an unprivileged id of this run's own"
@@ -154,6 +158,9 @@ func limitTexts(s *policy.Spec) map[string]string {
 		"disk_inodes": strconv.FormatInt(l.DiskInodes, 10),
 		"output":      policy.FormatSize(l.Output) + " each, then " + string(s.OutputLimit),
 	}
+	if s.Out != "" {
+		m["out"] = strconv.FormatInt(l.OutFiles, 10) + " entries, " + policy.FormatSize(l.OutBytes) + ", to " + words([]string{s.Out})
+	}
 	if l.CPUTime > 0 {
 		m["cpu_time"] = l.CPUTime.String()
 	}
@@ -190,6 +197,8 @@ func rlimitName(resource int32) string {
 		return "stack"
 	case unix.RLIMIT_RTPRIO:
 		return "rtprio"
+	case unix.RLIMIT_NICE:
+		return "nice"
 	}
 	return strconv.Itoa(int(resource))
 }
@@ -232,6 +241,9 @@ func (e *Explanation) Text() string {
 		line("  ", pad(strconv.Itoa(i+1)+".", 4), pad(m.Op, 7), strings.TrimRight(pad(m.Target, 30)+pad(m.Source, 24)+m.Flags, " "))
 	}
 	list("the program's own process, in order", e.Child)
+	if e.Refused != "" {
+		line("a run here would be refused: ", e.Refused)
+	}
 	return b.String()
 }
 

@@ -44,14 +44,10 @@ func (b *builder) limits() error {
 			ReadBPS: io.ReadBPS, WriteBPS: io.WriteBPS, ReadIOPS: io.ReadIOPS, WriteIOPS: io.WriteIOP,
 		})
 	}
-	fsize := l.FileSize
-	if fsize == 0 {
-		fsize = l.Disk
-	}
 	b.plan.Rlimits = []wire.Rlimit{
 		rlimit(unix.RLIMIT_CORE, noCore),
 		rlimit(unix.RLIMIT_NOFILE, l.OpenFiles),
-		rlimit(unix.RLIMIT_FSIZE, fsize),
+		rlimit(unix.RLIMIT_FSIZE, l.MaxFileSize()),
 		rlimit(unix.RLIMIT_NPROC, l.Pids+spareTasks),
 		rlimit(unix.RLIMIT_STACK, l.Stack),
 		// Without these a caller's own (limits.conf of an audio group) would let

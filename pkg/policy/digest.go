@@ -11,7 +11,7 @@ import (
 
 // digestVersion changes when a field is added, so that two versions of
 // sandglass never give one hash to two meanings.
-const digestVersion = "sandglass policy 1"
+const digestVersion = "sandglass policy 2"
 
 // Digest is the SHA-256 of the whole policy in hex: two runs with the same
 // digest were asked for the same, code and arguments included. A script's path
@@ -107,6 +107,8 @@ func (c canon) limits(l *Limits) {
 	c.num("open-files", l.OpenFiles)
 	c.num("file-size", l.FileSize)
 	c.num("stack", l.Stack)
+	c.num("out-files", l.OutFiles)
+	c.num("out-bytes", l.OutBytes)
 	sorted := slices.Clone(l.IO)
 	slices.SortFunc(sorted, func(a, b IOLimit) int { return strings.Compare(a.Device, b.Device) })
 	c.num("io", int64(len(sorted)))

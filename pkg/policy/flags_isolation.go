@@ -17,6 +17,10 @@ func fileFlags() []Flag {
 			Help: "copy what the program leaves in /out to DIR when it is dead"},
 		{Name: "force", Bool: true, Group: groupFiles, Set: boolean(func(p *Parsed) *bool { return &p.Spec.Force }),
 			Help: "let --out overwrite files"},
+		{Name: "out-files", Arg: "N", Default: "1000", Group: groupFiles,
+			Set: count(func(l *Limits) *int64 { return &l.OutFiles }), Help: "entries that --out collects; more are an error"},
+		{Name: "out-limit", Arg: "SIZE", Default: "256m", Group: groupFiles,
+			Set: size(func(l *Limits) *int64 { return &l.OutBytes }), Help: "bytes that --out collects, of all files together"},
 		{Name: "allow-mount", Arg: "PATH", Group: groupFiles, Many: true, Set: setAllowMount,
 			Help: "allow this one source though it holds secrets or controls the host"},
 	}
@@ -148,6 +152,7 @@ func setSecurityOpt(p *Parsed, v string) error {
 
 func setAllowDegraded(p *Parsed, v string) error {
 	for name := range strings.SplitSeq(v, ",") {
+		name = strings.TrimSpace(name) // "memory, cpu" means no other two limits
 		if err := checkDegraded(name); err != nil {
 			return err
 		}

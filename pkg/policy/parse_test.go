@@ -68,6 +68,9 @@ func TestFlags(t *testing.T) {
 		{"-v .:/work -v ../srv:/s", mount(Mount{"/w", "/work", false}, Mount{"/srv", "/s", false})},
 		{"--out o", func(p *Parsed) { p.Spec.Out = "/w/o" }},
 		{"--out /w/o --force", func(p *Parsed) { p.Spec.Out, p.Spec.Force = "/w/o", true }},
+		{"--out o --out-files 2k --out-limit 1g", func(p *Parsed) {
+			p.Spec.Out, p.Spec.Limits.OutFiles, p.Spec.Limits.OutBytes = "/w/o", 2048, 1<<30
+		}},
 		{"--allow-mount x --allow-mount /etc/", func(p *Parsed) { p.Spec.AllowMounts = []string{"/w/x", "/etc"} }},
 
 		{"--network none | --network=none | --net none", same},
@@ -154,8 +157,8 @@ func TestDefaultsAreDefault(t *testing.T) {
 	if want := okSpec(); !reflect.DeepEqual(p.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", p.Spec, want)
 	}
-	if len(line) != 2*15 {
-		t.Errorf("%d defaults are shown, want 15: %v", len(line)/2, line)
+	if len(line) != 2*17 {
+		t.Errorf("%d defaults are shown, want 17: %v", len(line)/2, line)
 	}
 }
 

@@ -64,9 +64,21 @@ type Limits struct {
 	DiskInodes int64         // files and directories of scratch
 	Output     int64         // bytes kept of stdout and of stderr each
 	OpenFiles  int64         // RLIMIT_NOFILE
-	FileSize   int64         // bytes, RLIMIT_FSIZE; 0: as Disk
+	FileSize   int64         // bytes, RLIMIT_FSIZE; 0: see MaxFileSize
 	Stack      int64         // bytes, RLIMIT_STACK soft limit; argv and env may fill a quarter of it
 	IO         []IOLimit     // none by default
+	OutFiles   int64         // entries of /out that are collected
+	OutBytes   int64         // bytes of all its files together; one may take them all
+}
+
+// MaxFileSize is RLIMIT_FSIZE. Where the caller sets none it lies above the
+// scratch, so that a program that fills it meets ENOSPC, as on any full disk,
+// and not SIGXFSZ, which ends it. It still bounds a file of a writable mount.
+func (l *Limits) MaxFileSize() int64 {
+	if l.FileSize > 0 {
+		return l.FileSize
+	}
+	return l.Disk + 1<<20
 }
 
 // IOLimit bounds one block device.
@@ -107,6 +119,8 @@ func Default() Spec {
 			Output:     1 << 20,
 			OpenFiles:  1024,
 			Stack:      8 << 20,
+			OutFiles:   1000,
+			OutBytes:   256 << 20,
 		},
 	}
 }

@@ -19,6 +19,7 @@ const (
 	minInodes   = int64(64)
 	minFiles    = int64(16) // the dynamic loader needs some before main
 	maxFiles    = int64(1) << 20
+	maxOutFiles = int64(1000000) // the manifest is held in memory
 	minFileSize = int64(1) << 10
 	minStack    = int64(128) << 10
 	maxStack    = int64(1) << 30
@@ -73,6 +74,7 @@ func checkSizes(s *Spec) error {
 		{"--output-limit", l.Output, 1, MaxSize, false},
 		{"--ulimit fsize", l.FileSize, minFileSize, MaxSize, true},
 		{"--ulimit stack", l.Stack, minStack, maxStack, false},
+		{"--out-limit", l.OutBytes, 1, MaxSize, false},
 	} {
 		switch {
 		case f.zero && f.v == 0:
@@ -96,6 +98,7 @@ func checkCounts(s *Spec) error {
 		{"--pids-limit", l.Pids, 1, maxPids},
 		{"--disk-inodes", l.DiskInodes, minInodes, maxCount},
 		{"--open-files", l.OpenFiles, minFiles, maxFiles},
+		{"--out-files", l.OutFiles, 1, maxOutFiles},
 	} {
 		switch {
 		case f.v < f.least:

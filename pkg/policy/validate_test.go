@@ -29,11 +29,11 @@ func TestValidate(t *testing.T) {
 	}{
 		{"least of all", func(s *Spec) {
 			s.Limits = Limits{Timeout: time.Millisecond, CPUTime: time.Millisecond, Memory: 6 << 20, MilliCPU: 10, Pids: 1, Disk: 64 << 10,
-				DiskInodes: 64, Output: 1, OpenFiles: 16, FileSize: 1024, Stack: 128 << 10}
+				DiskInodes: 64, Output: 1, OpenFiles: 16, FileSize: 1024, Stack: 128 << 10, OutFiles: 1, OutBytes: 1}
 		}, ""},
 		{"most of all", func(s *Spec) {
 			s.Limits = Limits{Timeout: MaxDuration, CPUTime: MaxDuration, Memory: MaxSize, MilliCPU: MaxMilliCPU, Pids: 1 << 22, Disk: MaxSize,
-				DiskInodes: 1 << 31, Output: MaxSize, OpenFiles: 1 << 20, FileSize: MaxSize, Stack: 1 << 30,
+				DiskInodes: 1 << 31, Output: MaxSize, OpenFiles: 1 << 20, FileSize: MaxSize, Stack: 1 << 30, OutFiles: 1000000, OutBytes: MaxSize,
 				IO: []IOLimit{{Device: "/dev/vda", ReadBPS: MaxSize}}}
 			s.User = User{maxID, maxID}
 		}, ""},
@@ -52,6 +52,9 @@ func TestValidate(t *testing.T) {
 		{"pids", func(s *Spec) { s.Limits.Pids = 0 }, "--pids-limit: 0 is too small: at least 1"},
 		{"inodes", func(s *Spec) { s.Limits.DiskInodes = 1<<31 + 1 }, "--disk-inodes: 2147483649 is too large: at most 2147483648"},
 		{"files", func(s *Spec) { s.Limits.OpenFiles = -1 }, "--open-files: -1 is too small: at least 16"},
+		{"out files", func(s *Spec) { s.Limits.OutFiles = 0 }, "--out-files: 0 is too small: at least 1"},
+		{"out files many", func(s *Spec) { s.Limits.OutFiles = 1000001 }, "--out-files: 1000001 is too large: at most 1000000"},
+		{"out bytes", func(s *Spec) { s.Limits.OutBytes = -1 }, "--out-limit: -1 is too small: at least 1"},
 		{"io twice", func(s *Spec) { s.Limits.IO = []IOLimit{{Device: "/dev/a", ReadBPS: 1}, {Device: "/dev/a", ReadBPS: 1}} },
 			`--device-...: "/dev/a" has two entries`},
 		{"io empty", func(s *Spec) { s.Limits.IO = []IOLimit{{Device: "/dev/a"}} }, `--device-...: the rates of "/dev/a" are out of bounds`},
@@ -229,7 +232,7 @@ func TestCheckSource(t *testing.T) {
 	}
 }
 
-const goldenDigest = "d94d3f7ca8756cd27b01600ba614e82ff6f75926ea877ef45099b21243f36882"
+const goldenDigest = "43d0e869936d2f43c3dd98dcf05c210bcaff6bb0b56290fac36d0a4df48ff329"
 
 func TestDigest(t *testing.T) {
 	s := okSpec()
@@ -300,8 +303,8 @@ func TestDigestCoversEveryField(t *testing.T) {
 		seen[s.Digest()] = path
 	}
 	visit("Spec", func(s *Spec) reflect.Value { return reflect.ValueOf(s).Elem() })
-	if len(seen) != 42 {
-		t.Errorf("%d changes were tried, want 42", len(seen))
+	if len(seen) != 44 {
+		t.Errorf("%d changes were tried, want 44", len(seen))
 	}
 }
 

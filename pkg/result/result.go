@@ -42,10 +42,11 @@ const (
 type Result struct {
 	Schema   int     `json:"schema"`
 	Outcome  Outcome `json:"outcome"`
-	ExitCode int     `json:"exit_code"` // what sandglass run exits with
+	ExitCode int     `json:"exit_code"` // what sandglass run exits with, unless Error goes with an outcome of the program's
 	Signal   int     `json:"signal,omitempty"`
-	// Error is the one-line cause when Outcome is refused or failed, and the
-	// reason when the program could not be started (exit 126, 127).
+	// Error is the one-line cause when Outcome is refused or failed. With any
+	// other outcome it is what did not reach the caller, and sandglass run exits
+	// with 125: the run was as the Result says, but not all of it is there.
 	Error string   `json:"error,omitempty"`
 	Hints []string `json:"hints,omitempty"`
 

@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"slices"
+
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/hostid"
 	"sandglass/pkg/plan"
@@ -22,6 +24,9 @@ func Explain(s Spec) (*plan.Explanation, error) {
 		tree.Limits[o.Limit] = o.Parent
 		if o.Problem != "" {
 			tree.Limits[o.Limit] = "not to be had: " + o.Problem
+			if tree.Lacks == "" && (o.Limit != cgroup.IO || len(s.Limits.IO) > 0) && !slices.Contains(s.AllowDegraded, o.Limit) {
+				tree.Lacks = o.Limit + " limit: " + o.Problem + " (--allow-degraded " + o.Limit + " accepts weaker means)"
+			}
 		}
 	}
 	return p.Explain(hostid.Available(), tree)

@@ -5,7 +5,6 @@ import (
 
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/launch"
-	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
 )
 
@@ -57,19 +56,16 @@ func (r *runner) fillLimits() {
 	set("disk_inodes", l.DiskInodes, "count", result.ByTmpfs)
 	set("output", l.Output, "bytes", result.ByClock)
 	set("open_files", l.OpenFiles, "count", result.ByRlimit)
-	set("file_size", fileSize(l), "bytes", result.ByRlimit)
+	set("file_size", l.MaxFileSize(), "bytes", result.ByRlimit)
 	set("stack", l.Stack, "bytes", result.ByRlimit)
 	set("core", 0, "bytes", result.ByRlimit)
+	if r.spec.Out != "" {
+		set("out_files", l.OutFiles, "count", result.ByClock)
+		set("out_bytes", l.OutBytes, "bytes", result.ByClock)
+	}
 	if len(l.IO) > 0 {
 		set("io", int64(len(l.IO)), "count", cg(cgroup.IO))
 	}
-}
-
-func fileSize(l *policy.Limits) int64 {
-	if l.FileSize > 0 {
-		return l.FileSize
-	}
-	return l.Disk
 }
 
 // layers says of each layer of the design what was read back from the kernel.

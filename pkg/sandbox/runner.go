@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strconv"
 	"sync/atomic"
@@ -32,6 +31,7 @@ type runner struct {
 	id    *hostid.ID
 	tree  *cgroup.Tree
 	group *cgroup.Group
+	lost  *Incomplete // what did not reach the caller, nil for nothing
 	init  *launch.Init
 	box   *launch.Box
 }
@@ -48,7 +48,13 @@ func (r *runner) do(ctx context.Context) error {
 	}
 	end := launch.Run(ctx, r.box)
 	r.fill(end)
-	err := r.collect(ctx, end)
+	if end.StdoutErr != nil {
+		r.incomplete("writing stdout: " + cause(end.StdoutErr))
+	}
+	if end.StderrErr != nil {
+		r.incomplete("writing stderr: " + cause(end.StderrErr))
+	}
+	r.collect(ctx, end)
 	if end.Outcome == result.Refused {
 		ref := refusal.Newf("%s", end.Error).Code(end.ExitCode)
 		ref.Hints = end.Hints
@@ -59,7 +65,7 @@ func (r *runner) do(ctx context.Context) error {
 		ref.Hints = end.Hints
 		return &failure{ref}
 	}
-	return err
+	return nil
 }
 
 // failure is a failure of ours, not a refusal: the hints are in the result.
@@ -209,18 +215,17 @@ func (r *runner) views() []rootfs.View {
 }
 
 // collect takes the artefacts, now that nothing of the sandbox runs.
-func (r *runner) collect(ctx context.Context, end *launch.Ending) error {
+func (r *runner) collect(ctx context.Context, end *launch.Ending) {
 	if end.OutDir == nil {
-		return nil
+		return
 	}
 	defer end.OutDir.Close()
-	list, err := artifacts.Collect(ctx, int(end.OutDir.Fd()), r.spec.Out, artifacts.Defaults(), r.spec.Force)
+	ctx, stop := r.collecting(ctx)
+	defer stop()
+	limits := artifacts.Limits{Files: int(r.spec.Limits.OutFiles), Bytes: r.spec.Limits.OutBytes, FileBytes: r.spec.Limits.OutBytes}
+	list, err := artifacts.Collect(ctx, int(end.OutDir.Fd()), r.spec.Out, limits, r.spec.Force)
 	r.result.Artifacts = list
-	var exists *artifacts.ExistsError
-	if errors.As(err, &exists) {
-		return refusal.Newf("--out %s: %v", r.spec.Out, exists).Hint("--force   # to overwrite them")
-	}
-	return err
+	r.notCollected(err)
 }
 
 func (r *runner) release() {
@@ -231,8 +236,8 @@ func (r *runner) release() {
 		r.box.Close()
 	}
 	if r.group != nil {
-		if err := r.group.Close(); err != nil && r.result.Error == "" {
-			r.result.Error = "left behind: " + err.Error()
+		if err := r.group.Close(); err != nil {
+			r.incomplete("left behind: " + err.Error())
 		}
 	}
 	if r.id != nil {

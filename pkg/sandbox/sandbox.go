@@ -38,6 +38,9 @@ type Spec struct {
 	// Stdout and Stderr get the program's output, each at most Limits.Output
 	// bytes. One that is nil is captured into the result instead.
 	Stdout, Stderr io.Writer
+	// Abort ends the collection for Spec.Out when it is closed. Without it only
+	// the collection's own limits do, once ctx has ended the program.
+	Abort <-chan struct{}
 	// InitPath is the binary that becomes PID 1 inside; "" is this executable.
 	InitPath string
 }
@@ -65,8 +68,10 @@ func Init() {
 
 // Run runs the program and returns when nothing of it is left. Whatever the
 // program did is in the Result; the error is non-nil only when sandglass
-// refused (*Error) or failed. When ctx ends, the sandbox is killed and the
-// outcome is result.Canceled. Run may be called from many goroutines at once.
+// refused (*Error), failed, or could not hand over all of it (*Incomplete).
+// When ctx ends, the sandbox is killed and the outcome is result.Canceled; what
+// it had left for Spec.Out is still collected, see Spec.Abort. Run may be
+// called from many goroutines at once.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	r := newResult(&s)
 	err := run(ctx, &s, &r)
@@ -75,6 +80,8 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	}
 	if ref, ok := err.(*refusal.Error); ok {
 		r.Outcome, r.ExitCode, r.Error, r.Hints = result.Refused, ref.Exit, ref.What, ref.Hints
+	} else if lost, ok := err.(*Incomplete); ok {
+		r.Error, r.Hints = lost.What, lost.Hints
 	} else if r.Outcome != result.Failed {
 		r.Outcome, r.ExitCode, r.Error = result.Failed, refusal.ExitRefused, err.Error()
 	}
@@ -100,6 +107,9 @@ func run(ctx context.Context, s *Spec, r *Result) error {
 	run := &runner{spec: s, plan: p, self: self, result: r}
 	err = run.do(ctx)
 	c.fill(r)
+	if err == nil && run.lost != nil {
+		return run.lost
+	}
 	return err
 }
 

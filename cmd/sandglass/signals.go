@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// cleanTime is how long more signals are ignored after the first, and how long
+// the end may take after the second.
+const cleanTime = 2 * time.Second
+
+// signals is what the caller's signals have asked for so far.
+type signals struct {
+	ctx    context.Context // ends with the first
+	second chan struct{}   // closed with the next one that comes after cleanTime
+	got    atomic.Int32    // number of the first, 0 for none
+	ch     chan os.Signal
+	cancel context.CancelFunc
+}
+
+func (s *signals) stop() { signal.Stop(s.ch); s.cancel() }
+
+// untilSignal catches SIGINT, SIGTERM, SIGHUP and SIGQUIT: each would end
+// sandglass before it has cleaned up and said what became of the run.
+func untilSignal() *signals {
+	s := &signals{second: make(chan struct{}), ch: make(chan os.Signal, 1)}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	// A reader that went away (sandglass run … | head) must not kill sandglass
+	// before it has cleaned up: the write fails instead, and the program meets
+	// the SIGPIPE. Caught and not ignored, since init would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go s.listen()
+	return s
+}
+
+func (s *signals) listen() {
+	sig := <-s.ch
+	s.got.Store(int32(sig.(syscall.Signal)))
+	s.cancel()
+	// timeout(1) sends its signal twice, to its child and to the group: a second
+	// one must not keep us from cleaning up.
+	for deadline := time.After(cleanTime); ; {
+		select {
+		case <-s.ch:
+			continue
+		case <-deadline:
+		}
+		break
+	}
+	sig = <-s.ch
+	close(s.second)
+	// A reader of the output that does not read holds us up: then the end is an
+	// end with nothing cleaned up but what the kernel does, and the next run.
+	time.AfterFunc(cleanTime, func() { os.Exit(128 + int(sig.(syscall.Signal))) })
+}
