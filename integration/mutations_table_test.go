@@ -129,4 +129,14 @@ var mutations = []mutation{
 	{control: "ordinary priority", fail: []string{"TestPriorityOfTheCallerIsNotInherited"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"ordinary priority", ordinaryPriority},
 `, ""}}},
+	{control: "quotas of the user namespace", fail: []string{"TestKernelQuotasOfTheUser"}, edits: []edit{
+		{"pkg/boxinit/quota.go", "for _, q := range quotas(b.cfg.CgroupNS) {", "for _, q := range quotas(b.cfg.CgroupNS)[:0] {"}}},
+	{control: "rlimits of signals and queues", fail: []string{"TestKernelQuotasOfTheUser"}, edits: []edit{
+		{"pkg/plan/limits.go", "	maxSignals = 512\n	maxQueues  = 256 << 10\n", "	maxSignals = 1024\n	maxQueues  = 512 << 10\n"}}},
+	{control: "terminals", fail: []string{"TestKernelQuotasOfTheUser"}, edits: []edit{
+		{"pkg/rootfs/layers.go", `const ptys = "64"`, `const ptys = "640"`}}},
+	{control: "owner of the user namespace", fail: []string{"TestKernelQuotasAreChargedToTheSandbox"}, edits: []edit{
+		{"pkg/launch/spawn.go", "		Owner:  id.owner(),\n", ""}}},
+	{control: "no handler left in init", fail: []string{"TestInitCatchesNoSignal"}, edits: []edit{
+		{"pkg/boxinit/steps.go", "return sys.DefaultPerThread()", "return nil"}}},
 }

@@ -41,7 +41,10 @@ func Spawn(p *Program, flags uintptr, prepare func(pid int) error) (pid, pidfd i
 	c.calls = append(c.waitFor(hold), c.calls...)
 	keep.enter()
 	defer keep.leave()
-	pid, pidfd, err = c.clone(flags, p.Cgroup)
+	err = ownedBy(p.Owner, func() error {
+		pid, pidfd, err = c.clone(flags, p.Cgroup)
+		return err
+	})
 	unix.Close(hold[0])
 	unix.Close(gone[1])
 	if err == nil {

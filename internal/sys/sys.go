@@ -87,19 +87,31 @@ func (c *Calls) DefaultSignals(name string) {
 const perThread = 33
 
 // DefaultSignals gives every signal of this process its default disposition,
-// but for SIGCHLD, whose default already is right for a parent that waits, and
-// the one that ClearAllCaps needs: a stray one of those does nothing.
+// but for the one that ClearAllCaps needs: a stray one of those does nothing.
+// SIGCHLD's default is right for a parent that waits.
 func DefaultSignals() error {
-	var act sigaction
 	for sig := 1; sig <= 64; sig++ {
 		switch unix.Signal(sig) {
-		case unix.SIGKILL, unix.SIGSTOP, unix.SIGCHLD, perThread:
+		case unix.SIGKILL, unix.SIGSTOP, perThread:
 			continue
 		}
-		_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
-		if e != 0 {
-			return e
+		if err := defaultSignal(sig); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// DefaultPerThread does it for the one that was left, when no call is to be made
+// on every thread any more: its handler would run for each that is sent from
+// inside, on time that no limit counts.
+func DefaultPerThread() error { return defaultSignal(perThread) }
+
+func defaultSignal(sig int) error {
+	var act sigaction
+	_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
+	if e != 0 {
+		return e
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package boxinit
 import (
 	"sandglass/internal/sys"
 	"sandglass/pkg/mount"
+	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
 )
@@ -59,7 +60,29 @@ func prepareLandlock(b *box) error {
 			return &mount.Error{Op: "landlock: allow " + path, Errno: err.(unix.Errno)}
 		}
 	}
+	if err := allowQueues(b, fd, handled&fileRights); err != nil {
+		unix.Close(fd)
+		return err
+	}
 	b.landlock, b.landlockABI = fd, abi
+	return nil
+}
+
+// allowQueues lets the program use POSIX message queues. Their file system is
+// the IPC namespace's own and mounted nowhere, so no path leads to it. The mount
+// is dropped in closeDescriptors: the kernel takes its time for that.
+func allowQueues(b *box, ruleset int, access uint64) error {
+	fd, err := mount.Detached("mqueue", wire.NoSuid|wire.NoDev|wire.NoExec)
+	if err == unix.ENODEV {
+		return nil // a kernel without queues
+	}
+	if err == nil {
+		b.queues = fd
+		err = sys.LandlockAllow(ruleset, fd, access)
+	}
+	if err != nil {
+		return &mount.Error{Op: "landlock: allow message queues", Errno: err.(unix.Errno)}
+	}
 	return nil
 }
 

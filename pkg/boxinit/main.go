@@ -28,7 +28,7 @@ func Main() {
 	if control == nil {
 		os.Exit(1)
 	}
-	b := &box{control: control, cfg: &wire.Config{}, outDir: -1, pidfd: -1}
+	b := &box{control: control, cfg: &wire.Config{}, outDir: -1, quotas: -1, queues: -1, pidfd: -1}
 	for _, s := range Steps() {
 		if err := s.Do(b); err != nil {
 			report(control, failure(b.cfg, s.Name, err), nil)

@@ -57,6 +57,10 @@ func TestOrderKeeps(t *testing.T) {
 		{steps, "hide init", "start program"},
 		{steps, "default signals of init", "start program"},
 		{steps, "die with the supervisor", "start program"},
+		{steps, "mounts", "landlock ruleset"},
+		{steps, "landlock ruleset", "quotas"}, // the kernel counts a detached mount as a namespace
+		{steps, "quotas", "start program"},
+		{steps, "quotas", "working directory"}, // its descriptor is the host's
 		{steps, "mounts", "working directory"}, // the directory is inside, not the host's (CVE-2024-21626)
 		{steps, "working directory", "start program"},
 		{steps, "start program", "drop capabilities of init"},

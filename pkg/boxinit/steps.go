@@ -25,11 +25,13 @@ type box struct {
 	cfg     *wire.Config
 	builder *mount.Builder
 	outDir  int
+	quotas  int // /proc/sys/user, -1 when it is not open
 
 	pid   int // the program
 	pidfd int
 
 	landlock    int // ruleset, -1 for none
+	queues      int // the POSIX queues' file system, -1 for none
 	landlockABI int // 0 for none
 }
 
@@ -52,11 +54,13 @@ func Steps() []Step {
 		{"default signals of init", defaultSignals},
 		{"die with the supervisor", dieWithSupervisor},
 		{"receive the plan", receivePlan},
+		{"find the quotas", findQuotas},
 		{"hostname", setHostname},
 		{"loopback", loopback},
 		{"mounts", buildRoot},
-		{"working directory", enterWorkdir},
 		{"landlock ruleset", prepareLandlock},
+		{"quotas", setQuotas},
+		{"working directory", enterWorkdir},
 		{"start program", startProgram},
 		{"report the start", reportStart},
 		{"close descriptors of init", closeDescriptors},
@@ -150,7 +154,7 @@ func reportStart(b *box) error {
 // might take init over finds none of it.
 func closeDescriptors(b *box) error {
 	c := b.cfg
-	fds := append([]int32{c.Box, c.Stdin, c.Stdout, c.Stderr, int32(b.landlock)}, c.Tasks...)
+	fds := append([]int32{c.Box, c.Stdin, c.Stdout, c.Stderr, int32(b.landlock), int32(b.queues)}, c.Tasks...)
 	for i := range c.Mounts {
 		fds = append(fds, c.Mounts[i].FD)
 	}
@@ -162,8 +166,14 @@ func closeDescriptors(b *box) error {
 	return nil
 }
 
-// dropOwnCaps leaves init no more than the program has.
-func dropOwnCaps(*box) error { return sys.ClearAllCaps() }
+// dropOwnCaps leaves init no more than the program has. No signal has a handler
+// after it.
+func dropOwnCaps(*box) error {
+	if err := sys.ClearAllCaps(); err != nil {
+		return err
+	}
+	return sys.DefaultPerThread()
+}
 
 // filterSelf puts init under a filter too: whatever might take init over from
 // inside gains nothing by it.

@@ -62,6 +62,14 @@ type Identity struct {
 	Mapped bool
 }
 
+// owner is whom the kernel's quotas for users are charged to, 0 for the caller.
+func (id *Identity) owner() int {
+	if id.Mapped {
+		return id.HostUID
+	}
+	return 0
+}
+
 // Ending is what became of a run, before the verdict's words are put together.
 type Ending struct {
 	Outcome  result.Outcome

@@ -13,8 +13,9 @@ import (
 )
 
 // initCaps are the capabilities, in the new user namespace only, that init
-// needs until the program starts: mounts and namespaces, lo, the bounding set.
-var initCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN}
+// needs until the program starts: mounts and namespaces, the bounding set, lo,
+// the namespace's own quotas.
+var initCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE}
 
 // Namespaces are always all new. The cgroup namespace is made by the program's
 // own process, for it must be rooted where the program is.
@@ -109,6 +110,7 @@ func spawn(self string, id Identity, group, control int) (pid, pidfd int, err er
 		// count where only RLIMIT_NPROC bounds the program.
 		Env:    []string{"GOMAXPROCS=1"},
 		Cgroup: group,
+		Owner:  id.owner(),
 	}, Namespaces, func(pid int) error {
 		return sys.MapIDs(pid, id.InsideUID, id.HostUID, id.InsideGID, id.HostGID, id.Mapped)
 	})

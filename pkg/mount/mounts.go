@@ -31,6 +31,10 @@ func options(data []byte) []option {
 	return list
 }
 
+// Detached is a mount of a new file system that is attached nowhere, for work by
+// its descriptor alone.
+func Detached(fstype string, attr wire.Attr) (int, error) { return newMount(fstype, nil, attr) }
+
 // newMount makes a detached mount of a new file system (Linux 5.2).
 func newMount(fstype string, opts []option, attr wire.Attr) (int, error) {
 	fs, err := unix.Fsopen(fstype, unix.FSOPEN_CLOEXEC)

@@ -195,6 +195,12 @@ func rlimitName(resource int32) string {
 		return "nproc"
 	case unix.RLIMIT_STACK:
 		return "stack"
+	case unix.RLIMIT_SIGPENDING:
+		return "sigpending"
+	case unix.RLIMIT_MSGQUEUE:
+		return "msgqueue"
+	case unix.RLIMIT_MEMLOCK:
+		return "memlock"
 	case unix.RLIMIT_RTPRIO:
 		return "rtprio"
 	case unix.RLIMIT_NICE:

@@ -18,6 +18,15 @@ const cpuPeriodUS = 100_000
 // where there is a cgroup. Init adds its own threads.
 const spareTasks = 24
 
+// Bounds on what the kernel counts for a user, on the host too (see boxinit's
+// quotas): signals that wait and POSIX timers, bytes of POSIX message queues (of
+// the default size three fit), locked memory.
+const (
+	maxSignals = 512
+	maxQueues  = 256 << 10
+	maxLocked  = 8 << 20
+)
+
 // noCore as RLIMIT_CORE: no file is that small, and it is the one value that
 // also keeps a helper behind a pipe in core_pattern from starting, which with 0
 // would get hostile memory as the host's root (do_coredump in fs/coredump.c).
@@ -50,6 +59,9 @@ func (b *builder) limits() error {
 		rlimit(unix.RLIMIT_FSIZE, l.MaxFileSize()),
 		rlimit(unix.RLIMIT_NPROC, l.Pids+spareTasks),
 		rlimit(unix.RLIMIT_STACK, l.Stack),
+		rlimit(unix.RLIMIT_SIGPENDING, maxSignals),
+		rlimit(unix.RLIMIT_MSGQUEUE, maxQueues),
+		rlimit(unix.RLIMIT_MEMLOCK, min(maxLocked, l.Memory)),
 		// Without these a caller's own (limits.conf of an audio group) would let
 		// the program raise itself above the CPU limit and its neighbours.
 		rlimit(unix.RLIMIT_RTPRIO, 0),

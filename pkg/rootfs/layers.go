@@ -80,11 +80,15 @@ func (p *planner) below(target string, mounts []Bind) bool {
 // deviceNames are the device nodes inside: none of them leads to hardware.
 var deviceNames = []string{"null", "zero", "full", "random", "urandom"}
 
+// ptys is how many terminals a sandbox may have at once: the host has 4096 for
+// all (pty(7)), and each costs it memory that no limit counts in full.
+const ptys = "64"
+
 func (p *planner) devices() {
 	for _, name := range deviceNames {
-		p.add(wire.Op{Kind: wire.OpBind, Source: "/dev/" + name, Target: "/dev/" + name})
+		p.add(wire.Op{Kind: wire.OpBind, Source: "/dev/" + name, Target: "/dev/" + name, Attr: wire.NoSuid})
 	}
-	p.add(wire.Op{Kind: wire.OpDevpts, Target: "/dev/pts", Attr: wire.NoSuid | wire.NoExec, Data: []byte("newinstance,ptmxmode=0666,mode=0620")})
+	p.add(wire.Op{Kind: wire.OpDevpts, Target: "/dev/pts", Attr: wire.NoSuid | wire.NoExec, Data: []byte("newinstance,ptmxmode=0666,mode=0620,max=" + ptys)})
 }
 
 // Masked are the files of /proc that tell about the host or its devices. A

@@ -1,0 +1,87 @@
+package escape
+
+import (
+	_ "embed"
+	"fmt"
+	"os"
+	"testing"
+
+	"sandglass/internal/testkit"
+
+	"golang.org/x/sys/unix"
+)
+
+//go:embed testdata/quota.c
+var quotaSource string
+
+// What the kernel counts for a user on the whole host is bounded for each
+// sandbox: else one takes all that the caller and every other sandbox may have.
+// The places and /proc do not matter to it.
+func TestKernelQuotasOfTheUser(t *testing.T) {
+	const want = "instances 16 EMFILE\nwatches 8192 ENOSPC\ntimers 512 EAGAIN\nqueues 3 EMFILE\nterminals 64 ENOSPC\ntaken\n"
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, flags := range [][]string{nil, {"--proc", "none"}} {
+			o := must(t, testkit.RunC(t, testkit.Opts{Who: who}, flags, quotaSource))
+			if o.Stdout != want {
+				t.Errorf("%v: %q, want %q", flags, o.Stdout, want)
+			}
+		}
+	})
+}
+
+// The account that these are charged to on the host is the sandbox's own, not
+// root's: the user namespace belongs to its id.
+func TestKernelQuotasAreChargedToTheSandbox(t *testing.T) {
+	testkit.Requires(t, "root")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		l := hold(t, testkit.Opts{Who: who}, "true")
+		ns, err := os.Open(fmt.Sprintf("/proc/%d/ns/user", l.program))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ns.Close()
+		owner, err := unix.IoctlGetUint32(int(ns.Fd()), unix.NS_GET_OWNER_UID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var real, effective int
+		if _, err := fmt.Sscan(status(t, l.program, "Uid"), &real, &effective); err != nil {
+			t.Fatal(err)
+		}
+		if int(owner) != real || effective != real || owner == 0 {
+			t.Errorf("the user namespace is charged to user %d, the program is user %d (%d)", owner, real, effective)
+		}
+	})
+}
+
+// A neighbour that has taken all it can have leaves the next one everything.
+func TestNeighboursQuotasAreUntouched(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Close()
+		prog := testkit.C(t, quotaSource) + ":" + testkit.Inside
+		first := testkit.Start(t, testkit.Opts{Who: who, Stdin: r}, "-i", "-v", prog, "--", testkit.Inside, "hold")
+		r.Close()
+		first.WaitLine("taken")
+		second := must(t, testkit.Run(t, testkit.Opts{Who: who}, "-v", prog, "--", testkit.Inside))
+		w.Close()
+		if o := must(t, first.Wait()); o.Stdout != second.Stdout {
+			t.Errorf("the first had\n%s\nthe second\n%s", o.Stdout, second.Stdout)
+		}
+	})
+}
+
+// A signal for which init had a handler would run it, for each that the program
+// sends, on time that no limit counts. Landlock would stop most of them before.
+func TestInitCatchesNoSignal(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		l := hold(t, testkit.Opts{Who: who}, "true")
+		confined(t, l.init)
+		if got := status(t, l.init, "SigCgt"); got != "0000000000000000" {
+			t.Errorf("init has handlers for %s, want none", got)
+		}
+	})
+}
