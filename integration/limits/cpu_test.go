@@ -34,7 +34,8 @@ func TestCPUTime(t *testing.T) {
 
 func TestCPUTimeOfChildren(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		o := script(t, who, "B08.py", "--cpu-time 500ms --timeout 100s --pids-limit 32 --memory 128m -e SECS=90")
+		// An emulated CPU may need a second for python to start.
+		o := script(t, who, "B08.py", "--cpu-time 2s --timeout 100s --pids-limit 32 --memory 128m -e SECS=90")
 		ended(t, o, result.CPUTime, 124, "burning\n")
 	})
 }
