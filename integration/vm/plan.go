@@ -79,10 +79,10 @@ func plan() []machine {
 			suite{pkg: "integration/compat", skip: jvm}, suite{pkg: "integration/cli"}, suite{pkg: "pkg/check"})},
 		{name: "kernel-6.1", kernel: older, must: root, suites: kernel(needsGo + "|" + tmpfsIDMap)},
 		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
-			{pkg: "integration/v2", run: "^TestDelegation"},
 			{pkg: "integration/vm", user: true},
 			{pkg: "pkg/cgroup", user: true},
 			{pkg: "integration/limits", user: true, skip: floods},
+			{pkg: "integration/v2", run: "^TestDelegation"}, // the last: it changes what is delegated
 		}},
 		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory"},
 			suites: []suite{{pkg: "integration/v2", run: "^TestMissingController$"}}},
