@@ -1,6 +1,7 @@
 package limits
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -111,4 +112,29 @@ func TestMemoryShared(t *testing.T) {
 		o := hog(t, who, "--memory 128m --timeout 60s", "share 60 12")
 		ended(t, o, result.Exited, 0, "shared 60\n")
 	})
+}
+
+// What waits in the buffers of sockets is memory too: on v1 it has a limit of
+// its own, a fourth of the other.
+func TestSocketBuffers(t *testing.T) {
+	testkit.Requires(t, "root", "cgroup")
+	const limit = 64 << 20
+	for _, kind := range []string{"tcp", "udp"} {
+		o := script(t, testkit.AsRoot(t), "sockets.py", "--memory 64m --timeout 60s", kind)
+		if kernelV2() {
+			if o.Result.MemoryPeakBytes > limit || o.Result.MemoryPeakBytes < 8<<20 {
+				t.Errorf("%s: memory_peak_bytes %d of %d", kind, o.Result.MemoryPeakBytes, limit)
+			}
+			continue
+		}
+		var tried, held int64
+		if n, err := fmt.Sscanf(o.Stdout, "tried %d\nheld %d\n", &tried, &held); n != 2 {
+			t.Fatalf("%s: exit %d, %q, %q: %v", kind, o.Exit, o.Stdout, o.Stderr, err)
+		}
+		// The kernel lets some pass that it cannot refuse any more.
+		if tried < limit || held < limit/8 || held > limit/2 {
+			t.Errorf("%s: %d bytes in buffers of %d that were tried, want about %d", kind, held, tried, limit/4)
+		}
+		kernelSays(t, testkit.AsRoot(t), o, "memory.kmem.tcp.limit_in_bytes", strconv.FormatInt(limit/4, 10))
+	}
 }

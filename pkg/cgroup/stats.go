@@ -194,7 +194,7 @@ func filesV2(limit string) []string {
 func filesV1(limit string) []string {
 	switch limit {
 	case Memory:
-		return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness"}
+		return []string{"memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness", socketsFile}
 	case Pids:
 		return []string{"pids.max"}
 	case CPU:

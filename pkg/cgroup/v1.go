@@ -150,6 +150,9 @@ func (g *Group) memoryV1(d *dir) *cause {
 	if c := d.set("memory.limit_in_bytes", max); c != nil {
 		return c
 	}
+	if c := g.socketsV1(d); c != nil {
+		return c
+	}
 	err := writeAt(d.fd, "memory.memsw.limit_in_bytes", max)
 	if err == nil {
 		return nil
@@ -164,6 +167,31 @@ func (g *Group) memoryV1(d *dir) *cause {
 		return c
 	}
 	g.note("this kernel counts no swap (boot with swapaccount=1): swapping is avoided, not forbidden")
+	return nil
+}
+
+// socketsFile bounds what v1 does not count as memory: the buffers of TCP and,
+// since the kernel has one place for both, UDP sockets. One program could hold
+// gigabytes in them. It counts sockets that are made after it was written.
+const socketsFile = "memory.kmem.tcp.limit_in_bytes"
+
+// A fourth of the memory limit is what the buffers may take beyond it, but at
+// least so much that one connection over the loopback is not slowed down.
+const (
+	socketsShare = 4
+	leastSockets = 8 << 20
+)
+
+func (g *Group) socketsV1(d *dir) *cause {
+	value := strconv.FormatInt(max(g.limits.MemoryMax/socketsShare, leastSockets), 10)
+	err := writeAt(d.fd, socketsFile, value)
+	if err == unix.ENOENT || err == unix.EOPNOTSUPP {
+		g.note("this kernel's cgroup v1 does not count the buffers of network sockets: the memory limit does not hold them")
+		return nil
+	}
+	if err != nil {
+		return explain("write "+value+" to", d.path+"/"+socketsFile, err)
+	}
 	return nil
 }
 
