@@ -94,5 +94,5 @@ func remarkOnExit(p *policy.Parsed, res *sandbox.Result) {
 
 // printable is a word that needs no quotes and moves no cursor.
 func printable(s string) bool {
-	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-+") == ""
+	return s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./_-+=:,@%") == ""
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -25,8 +26,34 @@ import (
 func printError(w io.Writer, what string, hints []string) {
 	fmt.Fprintln(w, "sandglass: error: "+what)
 	for _, h := range hints {
-		fmt.Fprintln(w, "hint: "+h)
+		fmt.Fprintln(w, "hint: "+own(h, os.Args))
 	}
+}
+
+// example stands in hints for a whole command line.
+const example = " sandglass run script.py"
+
+// own puts the caller's own command line into a hint that only goes before it,
+// so that it can be pasted as it is.
+func own(hint string, args []string) string {
+	head, ok := strings.CutSuffix(hint, example)
+	if !ok || len(args) < 2 {
+		return hint
+	}
+	words := []string{"sandglass"}
+	for _, w := range args[1:] {
+		if !printable(w) && strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r >= 0x7f || r == '\'' }) {
+			return hint
+		}
+		if !printable(w) {
+			w = "'" + w + "'"
+		}
+		words = append(words, w)
+	}
+	if line := strings.Join(words, " "); len(line) <= 200 {
+		return head + " " + line
+	}
+	return hint
 }
 
 // emit writes what was asked for on stdout. It returns 0, or the exit code when

@@ -42,6 +42,7 @@ var badInput = []bad{
 	{"unknown profile", []string{"--seccomp", "nosuch", "--", "true"}, 125, `seccomp profile "nosuch" is unknown, there is: default`},
 	{"unconfined", []string{"--security-opt", "seccomp=unconfined", "--", "true"}, 125, `--security-opt: unconfined is refused: the whole kernel would be within the program's reach`},
 	{"result on stdout", []string{"--result-fd", "1", "--", "true"}, 125, "--result-fd: 1 is one of the program's own streams"},
+	{"result on -", []string{"--result", "-", "--", "true"}, 125, `--result: "-" is one of the program's own streams`},
 	{"result on a closed descriptor", []string{"--result-fd", "77", "--", "true"}, 125, "--result-fd 77 is not open"},
 	{"result in a missing folder", []string{"--result", "DIR/no/r.json", "--", "true"}, 125, "--result: open DIR/no/r.json: no such file or directory"},
 
@@ -52,7 +53,11 @@ var badInput = []bad{
 	{"command not found", []string{"--", "no-such-command"}, 127, "command not found: no-such-command"},
 	{"absolute command not found", []string{"--", "/usr/bin/no-such-command"}, 127, "command not found: /usr/bin/no-such-command"},
 	{"not executable", []string{"--", "/etc/passwd"}, 126, "not executable: /etc/passwd"},
-	{"a folder as command", []string{"--", "/usr/bin"}, 126, "not executable: /usr/bin"},
+	{"a folder as command", []string{"--", "/usr/bin"}, 126, "not executable: /usr/bin is a directory"},
+	{"C source", []string{"DIR/hello.c"}, 126,
+		`cannot tell how to run "DIR/hello.c": no known extension, no #! line, not an ELF binary; it is source that is compiled first`},
+	{"an image of docker's", []string{"python:3.12", "python", "x.py"}, 125, `there is no image "python:3.12": there is host, and every directory`},
+	{"a distribution", []string{"ubuntu", "ls"}, 125, `there is no image "ubuntu": there is host, and every directory`},
 	{"wrong architecture", []string{"DIR/foreign"}, 126, "/code/foreign: not a program this machine can run (wrong architecture, or a script without a #! line)"},
 	{"wrong architecture, mounted", []string{"-v", "DIR/foreign:/opt/foreign", "--", "/opt/foreign"}, 126,
 		"/opt/foreign: not a program this machine can run (wrong architecture, or a script without a #! line)"},
@@ -60,11 +65,21 @@ var badInput = []bad{
 		"/opt/orphan: its interpreter or loader does not exist inside"},
 	{"working directory", []string{"-w", "relative", "--", "true"}, 125, `--workdir: "relative" is not absolute`},
 
+	{"working directory that is not there", []string{"-w", "/nope", "--", "true"}, 125, "--workdir: there is no directory /nope inside"},
+	{"working directory that is a file", []string{"-w", "/etc/passwd", "--", "true"}, 125, "--workdir: /etc/passwd: not a directory inside"},
+	{"working directory below a mount", []string{"-v", "DIR:/work", "-w", "/work/no", "--", "true"}, 125, "--workdir: there is no directory /work/no inside"},
+
 	{"missing mount source", []string{"-v", "DIR/nosuch:/task", "--", "true"}, 125, `mount source "DIR/nosuch": no such file or directory`},
 	{"mount target /", []string{"-v", "DIR:/", "--", "true"}, 125, `--volume: target "/" is the root itself`},
 	{"mount target relative", []string{"-v", "DIR:task", "--", "true"}, 125, `--volume: target "task" is not absolute`},
 	{"mount target with ..", []string{"-v", "DIR:/task/../etc", "--", "true"}, 125, `--volume: target "/task/../etc" is not clean: no //, /./, /../ or / at the end`},
 	{"mount target reserved", []string{"-v", "DIR:/proc", "--", "true"}, 125, `--volume: target "/proc" is refused: it is the view of the sandbox's own processes`},
+	{"mount over the programs", []string{"-v", "DIR:/usr", "--", "true"}, 125,
+		`--volume: target "/usr" is refused: it would hide the host's own programs and libraries from the program`},
+	{"mount into the view", []string{"-v", "DIR:/usr/share/no-such", "--", "true"}, 125,
+		"mount target /usr/share/no-such: the target is not there, and making it would change the host"},
+	{"mount without source", []string{"-v", ":/task", "--", "true"}, 125, `-v: ":/task" has no source: is a variable empty?`},
+	{"empty mount", []string{"-v", "", "--", "true"}, 125, "-v: the value is empty"},
 	{"mount mode", []string{"-v", "DIR:/task:rx", "--", "true"}, 125, `-v: "rx" is neither ro nor rw`},
 	{"mount without target", []string{"-v", "DIR", "--", "true"}, 125, `-v: "DIR" has no target inside`},
 	{"mount of the whole host", []string{"-v", "/:/host", "--", "true"}, 125, `--volume: host path "/" is refused: it is the whole host`},
@@ -100,6 +115,7 @@ func badFiles(t *testing.T, who testkit.Who) string {
 	put(t, who, 0o755, foreignELF(), dir, "foreign")
 	put(t, who, 0o755, "#!/no/such/interpreter\n", dir, "orphan")
 	put(t, who, 0o644, "some text\n", dir, "plain")
+	put(t, who, 0o644, "int main(void) { return 0; }\n", dir, "hello.c")
 	put(t, who, 0o644, "x", dir, "folder.py", "x")
 	if err := os.Symlink("/proc", dir+"/link-to-proc"); err != nil {
 		t.Fatal(err)

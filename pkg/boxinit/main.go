@@ -48,6 +48,9 @@ func failure(cfg *wire.Config, step string, err error) *wire.Report {
 		r.Step = step + ": " + e.Call
 		if e.Call == "execve" {
 			r.Type, r.Path = wire.TypeNotStarted, existing(cfg.Paths, e)
+			if e.Errno == unix.EACCES && isDir(e.Path) {
+				r.Errno = uint32(unix.EISDIR) // what execve means
+			}
 		}
 	case *mount.Error:
 		r.Errno, r.Step, r.Path = uint32(e.Errno), e.Op, e.Note
@@ -57,6 +60,11 @@ func failure(cfg *wire.Config, step string, err error) *wire.Report {
 		r.Path = err.Error()
 	}
 	return r
+}
+
+func isDir(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // existing is the file that execve failed on, "" when none of the paths has

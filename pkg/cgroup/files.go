@@ -36,18 +36,27 @@ func explain(op, path string, err error) *cause {
 	switch err {
 	case unix.EROFS:
 		return because("the cgroup mount is read-only: "+what,
-			"docker run --privileged --cgroupns private …",
+			"docker run --privileged --cgroupns private IMAGE   # the outer container, with its other flags",
 			"mount -o remount,rw "+defaultRoot)
 	case unix.EACCES, unix.EPERM:
-		return because(what, hintScope)
+		return because(nobodys()+what, hintScope)
 	case unix.ENOSPC, unix.EAGAIN:
 		return because(what + " (cgroup.max.descendants or cgroup.max.depth of a group above?)")
 	}
 	return because(what)
 }
 
+// nobodys opens the cause for an ordinary user: that is what they lack, the
+// path of somebody else's group comes after it.
+func nobodys() string {
+	if os.Geteuid() == 0 {
+		return ""
+	}
+	return "no control group of your own: "
+}
+
 const (
-	hintScope    = "systemd-run --user --scope -p Delegate=yes sandglass run …"
+	hintScope    = "systemd-run --user --scope -p Delegate=yes sandglass run script.py"
 	bootV2       = "systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all"
 	hintDelegate = `mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\nDelegate=cpu cpuset io memory pids\n' > /etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload`
 )

@@ -258,7 +258,7 @@ func cannotEnable(ctrl, path, top string, err error) *cause {
 // hintLeaf empties a group, for the entry point of a container, and names it.
 func hintLeaf(path, top string) string {
 	return "mkdir -p " + path + "/init && for p in $(cat " + path + "/cgroup.procs); do echo $p > " + path +
-		"/init/cgroup.procs; done; sandglass run --cgroup-parent /" + strings.TrimPrefix(strings.TrimPrefix(path, top), "/") + " …"
+		"/init/cgroup.procs; done; sandglass run --cgroup-parent /" + strings.TrimPrefix(strings.TrimPrefix(path, top), "/") + " script.py"
 }
 
 // moveOut moves the caller from its own group to a leaf below it, because a v2

@@ -99,7 +99,7 @@ func explainV1(op, path string, err error) *cause {
 		return c
 	}
 	if err == unix.EACCES || err == unix.EPERM {
-		c.hints = []string{"sudo sandglass run …", "boot with " + bootV2 + " for cgroup v2, which users can be given"}
+		c.hints = []string{"sudo sandglass run script.py", "boot with " + bootV2 + " for cgroup v2, which users can be given"}
 	}
 	return c
 }

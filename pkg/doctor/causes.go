@@ -38,7 +38,7 @@ func CloneFailed(errno syscall.Errno) Cause {
 			Text: "user namespaces cannot be made or mapped: " + errno.Error() +
 				"; an outer container's seccomp filter or a missing capability (CAP_SYS_ADMIN, CAP_SETUID, CAP_SETFCAP) refuses it",
 			Hints: []string{
-				"docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined …   # inside Docker",
+				"docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined IMAGE   # the outer container, with its other flags",
 				"capsh --print   # what the bounding set lacks",
 			},
 		}
@@ -73,14 +73,14 @@ func StepFailed(step string, errno syscall.Errno) Cause {
 	case step == "mount /proc" && denied:
 		return Cause{
 			Text:  "an outer container masks parts of /proc, so a new one may not be mounted",
-			Hints: []string{"docker run --security-opt systempaths=unconfined …", "sandglass run --proc none …   # if the program needs no /proc"},
+			Hints: []string{"docker run --security-opt systempaths=unconfined IMAGE   # the outer container, with its other flags", "--proc none   # if the program needs no /proc"},
 		}
 	case denied && (strings.HasPrefix(step, "mount") || strings.HasPrefix(step, "make mounts") || step == "pivot_root" || step == "hostname"):
 		return Cause{
 			Text: "inside a user namespace this needs CAP_SYS_ADMIN, which AppArmor, an LXC profile or an outer container's seccomp filter withholds",
 			Hints: []string{
 				"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0   # Ubuntu 23.10 and newer",
-				"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined …   # inside Docker",
+				"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined IMAGE   # the outer container, with its other flags",
 			},
 		}
 	}
@@ -100,7 +100,7 @@ func HostMountFailed(errno syscall.Errno) Cause {
 		return Cause{
 			Text: "this needs CAP_SYS_ADMIN, which AppArmor, an LXC profile, or an outer container's capabilities or seccomp filter withholds",
 			Hints: []string{
-				"docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined …   # inside Docker",
+				"docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined IMAGE   # the outer container, with its other flags",
 				"capsh --print   # what the bounding set lacks",
 			},
 		}

@@ -23,9 +23,6 @@ func explainSpawn(e *Ending, err error) {
 // explainStep does the same for a step of init's.
 func explainStep(e *Ending, step string, errno syscall.Errno) {
 	switch errno {
-	case unix.ELOOP:
-		// A link of an image's own must not choose where a mount lands.
-		e.Hints = append(e.Hints, "give the mount another target: a symbolic link in the root is never followed")
 	case unix.EOPNOTSUPP:
 		// Init acts on all of its threads at once, which Go cannot do with C in it.
 		e.Hints = append(e.Hints, "an embedder that links C: build it with CGO_ENABLED=0, or set InitPath to the sandglass binary")

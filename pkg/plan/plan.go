@@ -112,7 +112,11 @@ func home() string {
 
 func finder() runtimes.Finder {
 	cwd, _ := os.Getwd()
-	return runtimes.Finder{Path: os.Getenv("PATH"), Home: home(), Getenv: os.Getenv, Cwd: cwd}
+	path := os.Getenv("PATH")
+	if path == "" {
+		path = standardPath // as a shell has it where none is set
+	}
+	return runtimes.Finder{Path: path, Home: home(), Getenv: os.Getenv, Cwd: cwd}
 }
 
 func (b *builder) filter() (err error) {

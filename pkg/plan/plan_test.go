@@ -125,7 +125,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// What a file says goes before what it is called, when it can be had.
+// What a file says goes before what it is called: a known language always, an
+// interpreter that nobody knows when it is here.
 func TestShebangBeforeExtension(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{"#!/usr/bin/env bash\n", "bash"},
@@ -142,6 +143,44 @@ func TestShebangBeforeExtension(t *testing.T) {
 		}
 		if got, _ := filepath.EvalSymlinks(p.Program.Argv[0]); got != want {
 			t.Errorf("%q: %v, want %s", c.line, p.Program.Argv, want)
+		}
+	}
+	old := os.Getenv("PATH")
+	t.Setenv("PATH", "/nowhere")
+	refusedWith(t, 127, `tclsh: not found: looked for tclsh in /nowhere`, func(s *policy.Spec) {
+		s.Program = policy.Program{File: write(t, "ruby.sh", "#!/usr/bin/env tclsh\nputs 1\n", 0o644)}
+	})
+	t.Setenv("PATH", old)
+}
+
+// A script of a directory that -v shows runs from there, beside its modules.
+func TestScriptInAMount(t *testing.T) {
+	dir := filepath.Dir(write(t, "main.py", "import helper", 0o644))
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.Mkdir(dir+"/sub", 0o755))
+	must(os.WriteFile(dir+"/sub/run", []byte("#!/bin/sh -e\n"), 0o644))
+	must(os.Symlink("sub/run", dir+"/link"))
+	for _, c := range []struct {
+		file   string
+		mounts []policy.Mount
+		want   string
+	}{
+		{"main.py", []policy.Mount{{Source: dir, Target: "/work"}}, "/work/main.py"},
+		{"sub/run", []policy.Mount{{Source: dir, Target: "/work"}}, "/work/sub/run"},
+		{"link", []policy.Mount{{Source: dir, Target: "/work"}}, "/work/sub/run"},
+		{"main.py", []policy.Mount{{Source: dir + "/sub", Target: "/s"}}, "/code/main.py"},
+		{"main.py", []policy.Mount{{Source: dir + "/main.py", Target: "/t/m.py"}}, "/t/m.py"},
+		{"sub/run", []policy.Mount{{Source: dir, Target: "/w"}, {Source: dir + "/sub", Target: "/w/sub"}}, "/w/sub/run"},
+		{"sub/run", []policy.Mount{{Source: dir, Target: "/w"}, {Source: "/usr/share", Target: "/w/sub"}}, "/code/run"}, // covered
+		{"main.py", nil, "/code/main.py"},
+	} {
+		p := mustBuild(t, func(s *policy.Spec) { s.Program, s.Mounts = policy.Program{File: dir + "/" + c.file}, c.mounts })
+		if argv := p.Program.Argv; argv[len(argv)-1] != c.want || (p.Input.Code == nil) == strings.HasPrefix(c.want, "/code/") {
+			t.Errorf("%s: argv %v, want %s", c.file, argv, c.want)
 		}
 	}
 }

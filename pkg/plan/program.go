@@ -65,6 +65,10 @@ func (b *builder) runFile(path string) error {
 			lang = ""
 		}
 	}
+	at, mounted := b.mountedAt(path)
+	if lang != "" && mounted && !elf {
+		return b.runMounted(lang, at)
+	}
 	if lang != "" {
 		return b.runCode(lang, name, code)
 	}
@@ -77,8 +81,10 @@ func (b *builder) runFile(path string) error {
 	}
 	sb, ok := runtimes.FromShebang(head)
 	if !ok {
-		return refusal.Newf("cannot tell how to run %s: no known extension, no #! line, not an ELF binary", strconv.Quote(path)).
-			Hint("sandglass run --lang python %s", strconv.Quote(path)).Code(refusal.ExitNotExecutable)
+		return unknownKind(path)
+	}
+	if mounted {
+		b.code, inside = nil, at
 	}
 	exe, err := b.interpreter(sb.Interpreter)
 	if err != nil {
@@ -89,19 +95,19 @@ func (b *builder) runFile(path string) error {
 	return nil
 }
 
-// saysOther is whether a file's #! line names an interpreter that is here and
-// is not of the language of the file's name: NAME.sh is often bash's, and what
-// a file says goes before what it is called.
+// saysOther is whether a file's #! line is not of the language of the file's
+// name: NAME.sh is often bash's, and what a file says goes before what it is
+// called. A language that is not here is then named as missing: Ruby that a
+// shell runs line by line does anything but what it says. An interpreter that
+// nobody knows counts only when it is here.
 func (b *builder) saysOther(head []byte, lang string) bool {
 	sb, ok := runtimes.FromShebang(head)
 	if !ok {
 		return false
 	}
-	if l, _ := runtimes.Lang(filepath.Base(sb.Interpreter)); l == lang {
-		return false
-	}
-	if !b.host() {
-		return true
+	l, known := runtimes.Lang(filepath.Base(sb.Interpreter))
+	if known || !b.host() {
+		return l != lang
 	}
 	_, err := b.finder.Find(sb.Interpreter)
 	return err == nil

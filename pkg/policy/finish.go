@@ -2,9 +2,11 @@ package policy
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -78,6 +80,7 @@ func (h Host) absolutePaths(p *Parsed) error {
 	for i := range s.Mounts {
 		list = append(list, &s.Mounts[i].Source)
 	}
+	defer s.dropRepeats()
 	for i := range s.AllowMounts {
 		list = append(list, &s.AllowMounts[i])
 	}
@@ -94,13 +97,30 @@ func (h Host) absolutePaths(p *Parsed) error {
 	return nil
 }
 
+// dropRepeats takes the same mount given twice for one, as it does any other
+// flag with the same value.
+func (s *Spec) dropRepeats() {
+	kept := s.Mounts[:0]
+	for _, m := range s.Mounts {
+		if !slices.Contains(kept, m) {
+			kept = append(kept, m)
+		}
+	}
+	s.Mounts = kept
+}
+
 func (h Host) abs(name string) (string, error) {
 	if strings.HasPrefix(name, "/") {
 		return path.Clean(name), nil
 	}
 	cwd, err := h.Getwd()
 	if err != nil {
-		return "", refusal.Newf("%s is relative and the working directory is gone: %v", quote(name), err)
+		what := "cannot be told"
+		if errors.Is(err, fs.ErrNotExist) {
+			what = "is gone"
+		}
+		return "", refusal.Newf("%s is relative and the working directory %s: %s", quote(name), what, cause(err)).
+			Hint("cd /   # and name the file by its whole path")
 	}
 	return path.Join(cwd, name), nil
 }

@@ -48,7 +48,7 @@ func resultFlags() []Flag {
 	return []Flag{
 		{Name: "json", Bool: true, Group: groupResult, Set: boolean(func(p *Parsed) *bool { return &p.JSON }),
 			Help: "print the result with the captured output as one JSON object"},
-		{Name: "result", Arg: "FILE", Group: groupResult, Set: text(func(p *Parsed) *string { return &p.ResultFile }),
+		{Name: "result", Arg: "FILE", Group: groupResult, Set: setResult,
 			Help: "write the result to FILE, as JSON"},
 		{Name: "result-fd", Arg: "N", Group: groupResult, Set: setResultFD, Help: "write the result to descriptor N, 3 or above"},
 		{Name: "quiet", Short: "q", Bool: true, Group: groupResult, Set: boolean(func(p *Parsed) *bool { return &p.Quiet }),
@@ -160,6 +160,20 @@ func setAllowDegraded(p *Parsed, v string) error {
 			p.Spec.AllowDegraded = append(p.Spec.AllowDegraded, name)
 		}
 	}
+	return nil
+}
+
+// setResult has no "-": stdout is the program's, and a file of that name would
+// be the surprise of who meant stdout.
+func setResult(p *Parsed, v string) error {
+	switch v {
+	case "":
+		return refusal.Newf("the value is empty").Hint("--result result.json")
+	case "-", "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2":
+		return refusal.Newf("%s is one of the program's own streams", quote(v)).
+			Hint("--json   # the result on stdout, with the output in it").Hint("--result-fd 3 3>result.json")
+	}
+	p.ResultFile = v
 	return nil
 }
 

@@ -46,8 +46,8 @@ func setImage(p *Parsed, v string) error {
 	}
 	if v != "host" && !strings.Contains(v, "/") {
 		return refusal.Newf("%s is neither host nor a directory", quote(v)).
-			Hint("sandglass run --image host ...").
-			Hint("sandglass run --image %s ...", shellQuote("./"+v))
+			Hint("--image host").
+			Hint("--image %s   # if it is a directory", shellQuote("./"+v))
 	}
 	p.Spec.Image = v
 	p.pending.image = true

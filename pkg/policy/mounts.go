@@ -11,6 +11,10 @@ import (
 func setVolume(p *Parsed, v string) error {
 	parts := strings.Split(v, ":")
 	switch {
+	case v == "":
+		return refusal.Newf("the value is empty").Hint(`-v "$PWD:/task"`)
+	case parts[0] == "":
+		return refusal.Newf("%s has no source: is a variable empty?", quote(v)).Hint(`-v "$PWD:/task"`)
 	case len(parts) == 1:
 		return refusal.Newf("%s has no target inside", quote(v)).Hint("-v %s", shellQuote(v+":/task:ro"))
 	case len(parts) > 3:
@@ -18,6 +22,9 @@ func setVolume(p *Parsed, v string) error {
 			Hint("a path with a colon: --mount type=bind,source=SRC,target=DST,readonly")
 	}
 	m := Mount{Source: parts[0], Target: parts[1]}
+	if m.Target == "" {
+		return refusal.Newf("%s has no target inside", quote(v)).Hint("-v %s", shellQuote(m.Source+":/task"))
+	}
 	if !strings.Contains(m.Source, "/") && m.Source != "." && m.Source != ".." {
 		return refusal.Newf("%s is the name of a volume, and there are none here: only paths", quote(m.Source)).
 			Hint("-v %s", shellQuote("./"+m.Source+":"+m.Target))

@@ -171,7 +171,7 @@ func TestPositionals(t *testing.T) {
 	}{
 		{"host python x.py -v", "host", cmd("python", "x.py", "-v")},
 		{"host script.py", "host", cmd("script.py")},
-		{"host -- ls", "host", cmd("--", "ls")},
+		{"host -- ls", "host", cmd("ls")},
 		{"./root sh -c ls", "/w/root", cmd("sh", "-c", "ls")},
 		{"/w/root/ sh", "/w/root", cmd("sh")},
 		{"root sh", "host", cmd("root", "sh")}, // no slash, so not a directory

@@ -11,7 +11,7 @@ import (
 //
 //	-c CODE, or "-"      arguments of the code
 //	after "--"           a command, word for word
-//	host WORD...         a command in the host's view
+//	host [--] WORD...    a command in the host's view
 //	DIR WORD...          a command in that root, when DIR has a slash and is a directory
 //	FILE WORD...         that script or executable, when it is a regular file of the host
 //	WORD...              a command
@@ -49,18 +49,20 @@ func (h Host) words(p *Parsed, rest []string) error {
 	switch {
 	case p.pending.image: // the next word is the program, even one called host
 	case first == "host":
-		if len(rest) == 1 {
+		prog.Command = afterImage(rest)
+		if len(prog.Command) == 0 {
 			return noProgram("no command after the image host")
 		}
-		prog.Command = rest[1:]
 		return nil
 	case slash && isDir:
-		if len(rest) == 1 {
+		p.Spec.Image, prog.Command = first, afterImage(rest)
+		if len(prog.Command) == 0 {
 			return refusal.Newf("%s is a directory and no command follows it", quote(first)).
 				Hint("sandglass run %s COMMAND", shellQuote(first))
 		}
-		p.Spec.Image, prog.Command = first, rest[1:]
 		return nil
+	case err != nil && isImageName(first):
+		return noImage(first, rest[1:])
 	}
 	switch {
 	case isFile && !insideAnyway(p.Spec.Image, first) && (slash || isSource(first)):
@@ -68,11 +70,41 @@ func (h Host) words(p *Parsed, rest []string) error {
 	case err != nil && isSource(first) && !strings.HasPrefix(first, "/"):
 		// Looked up inside it would only be "not found", without the reason.
 		return refusal.Newf("cannot read %s: %s", quote(first), cause(err)).Code(refusal.ExitNotFound).
-			Hint("sandglass run -- %s   # a command that is inside", shellQuote(first))
+			Hint("ls -l %s", shellQuote(first)).
+			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
 	default:
 		prog.Command = rest
 	}
 	return nil
+}
+
+// afterImage is the command that follows an image, with or without a "--".
+func afterImage(rest []string) []string {
+	if len(rest) > 1 && rest[1] == "--" {
+		return rest[2:]
+	}
+	return rest[1:]
+}
+
+// isImageName says that a word is what people call an image of docker's and
+// nobody a command: it has a tag, or it is a distribution.
+func isImageName(word string) bool {
+	name, tag, has := strings.Cut(word, ":")
+	if has && name != "" && tag != "" && !strings.HasPrefix(word, "/") && !strings.HasPrefix(word, ".") {
+		return true
+	}
+	const known = " ubuntu debian alpine fedora centos rockylinux almalinux archlinux amazonlinux golang openjdk eclipse-temurin buildpack-deps scratch "
+	return !strings.Contains(word, " ") && strings.Contains(known, " "+word+" ")
+}
+
+func noImage(name string, command []string) error {
+	words := "COMMAND"
+	if len(command) > 0 {
+		words = shellWords(command)
+	}
+	return refusal.Newf("there is no image %s: there is host, and every directory", quote(name)).
+		Hint("sandglass run host %s", words).
+		Hint("sandglass run -- %s   # if it is a command", shellWords(append([]string{name}, command...)))
 }
 
 func noProgram(what string) error {

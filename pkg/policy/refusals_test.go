@@ -24,6 +24,19 @@ host
 absent.py
 ./absent.py
 ./root/bin
+./root --
+host --
+python:3.12 python x.py
+ubuntu ls -l
+alpine
+-v ''
+-v :/x
+-v /srv/d:
+-v /srv/d:/usr
+-v /srv/d:/lib64
+--result -
+--result /dev/stdout
+--result ''
 --memory
 -m
 --memory 0

@@ -81,6 +81,22 @@ func parseBool(v string) (bool, error) {
 	return b, nil
 }
 
+// shellWords are the words of a command line for a hint, cut where they are
+// too many to be read.
+func shellWords(words []string) string {
+	var b strings.Builder
+	for i, w := range words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(shellQuote(w))
+	}
+	if b.Len() > 200 {
+		return "COMMAND"
+	}
+	return b.String()
+}
+
 // shellQuote makes s one word of a POSIX shell, for hints that are pasted.
 func shellQuote(s string) string {
 	plain := func(r rune) bool {

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,9 +54,9 @@ func checkTimes(s *Spec) error {
 		switch {
 		case f.zero && f.v == 0:
 		case f.v < minTime:
-			return refusal.Newf("%s: %v is too short: at least %v", f.flag, f.v, minTime)
+			return refusal.Newf("%s: %v is too short: at least %v", f.flag, f.v, minTime).Hint("%s %v", f.flag, minTime)
 		case f.v > MaxDuration:
-			return refusal.Newf("%s: %v is too long: at most 720h (30 days)", f.flag, f.v)
+			return refusal.Newf("%s: %v is too long: at most 720h (30 days)", f.flag, f.v).Hint("%s 720h", f.flag)
 		}
 	}
 	return nil
@@ -79,9 +80,11 @@ func checkSizes(s *Spec) error {
 		switch {
 		case f.zero && f.v == 0:
 		case f.v < f.least:
-			return refusal.Newf("%s: %s is too small: at least %s", f.flag, FormatSize(f.v), FormatSize(f.least))
+			return refusal.Newf("%s: %s is too small: at least %s", f.flag, FormatSize(f.v), FormatSize(f.least)).
+				Hint("%s", flagValue(f.flag, FormatSize(f.least)))
 		case f.v > f.top:
-			return refusal.Newf("%s: %s is too large: at most %s", f.flag, FormatSize(f.v), FormatSize(f.top))
+			return refusal.Newf("%s: %s is too large: at most %s", f.flag, FormatSize(f.v), FormatSize(f.top)).
+				Hint("%s", flagValue(f.flag, FormatSize(f.top)))
 		}
 	}
 	return nil
@@ -102,12 +105,23 @@ func checkCounts(s *Spec) error {
 	} {
 		switch {
 		case f.v < f.least:
-			return refusal.Newf("%s: %d is too small: at least %d", f.flag, f.v, f.least)
+			return refusal.Newf("%s: %d is too small: at least %d", f.flag, f.v, f.least).Hint("%s", flagValue(f.flag, strconv.FormatInt(f.least, 10)))
 		case f.v > f.top:
-			return refusal.Newf("%s: %d is too large: at most %d", f.flag, f.v, f.top)
+			return refusal.Newf("%s: %d is too large: at most %d", f.flag, f.v, f.top).Hint("%s", flagValue(f.flag, strconv.FormatInt(f.top, 10)))
 		}
 	}
 	return nil
+}
+
+// flagValue is a limit's flag with a value, as one types it.
+func flagValue(flag, value string) string {
+	switch {
+	case strings.HasPrefix(flag, "--ulimit "):
+		return flag + "=" + value
+	case strings.HasPrefix(flag, "--cpus "):
+		return "--cpus 1" // counted in thousandths here
+	}
+	return flag + " " + value
 }
 
 func checkIO(s *Spec) error {

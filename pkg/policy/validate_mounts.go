@@ -82,10 +82,25 @@ func (s *Spec) checkMount(m Mount) error {
 	if why := badPath(m.Target); why != "" {
 		return refusal.Newf("target %s %s", quote(m.Target), why).Hint("use an absolute path inside: /task")
 	}
+	if why := viewTarget(s.Image, m.Target); why != "" {
+		return refusal.Newf("target %s is refused: %s", quote(m.Target), why).Hint("use a path of its own: /task")
+	}
 	if why := reservedTarget(m.Target); why != "" {
 		return refusal.Newf("target %s is refused: %s", quote(m.Target), why).Hint("use a path of its own: /task")
 	}
 	return s.CheckSource(m.Source, m.Write)
+}
+
+// viewTarget says why a mount may not cover the host view there, or "". One
+// below /usr that exists may.
+func viewTarget(image, target string) string {
+	switch target {
+	case "/usr", "/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32":
+		if image == "host" {
+			return "it would hide the host's own programs and libraries from the program"
+		}
+	}
+	return ""
 }
 
 // reservedTarget says why nothing may be mounted there, or "".

@@ -109,5 +109,5 @@ func envName(e string) (string, error) {
 func tooLong(format string, args ...any) error {
 	return refusal.Newf("argument list too long: "+format, args...).Code(refusal.ExitNotExecutable).
 		Hint("share large data as a file: -v \"$PWD/data:/data:ro\"").
-		Hint("or pass it on stdin: sandglass run -i ... <FILE")
+		Hint("or pass it on stdin: sandglass run -i -- COMMAND <FILE")
 }

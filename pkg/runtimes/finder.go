@@ -113,7 +113,7 @@ func (f Finder) try(lang *Language, path string, miss *missing) (Interpreter, er
 
 // findAt is Find for an absolute path.
 func (f Finder) findAt(path string) (Interpreter, error) {
-	miss := missing{name: path}
+	miss := missing{name: path, lang: ofCommand(filepath.Base(path))}
 	found, err := f.try(ofCommand(filepath.Base(path)), path, &miss)
 	if err == nil && found.Exe == "" {
 		err = miss.error(nil)

@@ -1,0 +1,121 @@
+package launch
+
+import (
+	"os"
+	"strings"
+	"syscall"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/result"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// notStarted turns init's report into the one error line.
+func (s *session) notStarted() {
+	e, r := s.end, s.failed
+	errno := syscall.Errno(r.Errno)
+	if r.Type == wire.TypeFailed {
+		if asked(e, r, errno) {
+			return
+		}
+		e.Outcome = result.Failed
+		e.Error = "init: " + r.Step + ": " + detail(r, errno)
+		explainStep(e, r.Step, errno)
+		return
+	}
+	e.Outcome, e.ExitCode = result.Refused, refusal.ExitNotExecutable
+	argv := s.box.Config.Argv
+	name := argv[0]
+	switch {
+	case errno == unix.ENOENT && r.Path == "", errno == unix.ENOTDIR && r.Path == "":
+		e.ExitCode = refusal.ExitNotFound
+		e.Error, e.Hints = "command not found: "+name, whereIs(name)
+	case errno == unix.ENOENT || errno == unix.ENOTDIR:
+		e.ExitCode = refusal.ExitNotFound
+		e.Error = r.Path + ": its interpreter or loader does not exist inside"
+		e.Hints = []string{"head -c 128 " + shellQuote(r.Path) + " | head -n 1   # the #! line names the interpreter"}
+	case errno == unix.ENOEXEC:
+		e.Error = r.Path + ": not a program this machine can run (wrong architecture, or a script without a #! line)"
+		e.Hints = []string{"sandglass run -- sh " + shellQuote(r.Path) + "   # if it is a shell script"}
+	case errno == unix.E2BIG:
+		e.Error = "argument list too long"
+		e.Hints = []string{"sandglass run -i -- COMMAND < data   # hand large data in on stdin, or with -v"}
+	case errno == unix.EISDIR:
+		e.Error = "not executable: " + name + " is a directory"
+		e.Hints = []string{"sandglass run -- ls " + shellQuote(name) + "   # what it holds"}
+	case errno == unix.EACCES:
+		e.Error = "not executable: " + name
+		e.Hints = []string{
+			"sandglass run -- cat " + shellQuote(name) + "   # to read it",
+			"sandglass run -- sh " + shellQuote(name) + "   # if it is a shell script",
+		}
+	default:
+		e.Error = "cannot execute " + name + ": " + errno.Error()
+	}
+}
+
+// asked are the failures of set-up that the caller's own request makes and that
+// only the finished root shows: nothing of ours has failed, and nothing was run.
+func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
+	if dir, ok := strings.CutPrefix(r.Step, "enter "); ok && (errno == unix.ENOENT || errno == unix.ENOTDIR || errno == unix.EACCES || errno == unix.ELOOP) {
+		e.Error = "--workdir: " + dir + ": " + errno.Error() + " inside"
+		if errno == unix.ENOENT {
+			e.Error = "--workdir: there is no directory " + dir + " inside"
+		}
+		e.Hints = []string{"-v \"$PWD:" + dir + "\" -w " + dir + "   # if it is to be this directory of the host", "--workdir /work"}
+		e.Outcome, e.ExitCode = result.Refused, refusal.ExitRefused
+		return true
+	}
+	target, ok := strings.CutPrefix(r.Step, "mount ")
+	if !ok || r.Path == "" {
+		return false
+	}
+	switch errno {
+	case unix.ELOOP: // a link of an image's own must not choose where a mount lands
+		e.Hints = []string{"give the mount another target, such as /task: a symbolic link in the root is never followed"}
+	case unix.EROFS, unix.EACCES:
+		e.Hints = []string{"give the mount a target of its own, such as /task"}
+	default:
+		return false
+	}
+	e.Error = "mount target " + target + ": " + r.Path
+	e.Outcome, e.ExitCode = result.Refused, refusal.ExitRefused
+	return true
+}
+
+// whereIs helps with a command that is not inside: the host may have it
+// outside the view, or not at all.
+func whereIs(name string) []string {
+	if strings.Contains(name, "/") {
+		return []string{"sandglass run -- ls -ld " + shellQuote(name)}
+	}
+	for _, dir := range strings.Split(os.Getenv("PATH"), ":") {
+		path := dir + "/" + name
+		if !strings.HasPrefix(path, "/") || unix.Access(path, unix.X_OK) != nil {
+			continue
+		}
+		at := "/opt/" + name
+		return []string{"sandglass run -v " + shellQuote(path+":"+at) + " -- " + shellQuote(at) + "   # the host has it outside /usr"}
+	}
+	return []string{"sandglass run -- ls /usr/bin   # the commands that are inside"}
+}
+
+func detail(r *wire.Report, errno syscall.Errno) string {
+	if r.Path != "" {
+		return r.Path
+	}
+	return errno.Error()
+}
+
+// shellQuote makes s one word of a POSIX shell, for hints that are pasted.
+func shellQuote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%") == "" {
+		return s
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
+		return "NAME" // a control character in a hint would reach the terminal
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,92 @@
+package plan
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/runtimes"
+)
+
+// mountedAt is where a host file is inside because -v shows its directory, and
+// whether one does. A script then runs from there and not as a copy, and finds
+// the files beside it.
+func (b *builder) mountedAt(path string) (string, bool) {
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", false
+	}
+	for _, m := range b.mapped {
+		rel, err := filepath.Rel(m.Path, real)
+		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
+			continue
+		}
+		at := filepath.Join(m.Target, rel)
+		if !b.covered(at, m.Target) {
+			return at, true
+		}
+	}
+	return "", false
+}
+
+// covered is whether another mount lies over the path of one at target.
+func (b *builder) covered(path, target string) bool {
+	for _, m := range b.mapped {
+		if len(m.Target) > len(target) && (path == m.Target || strings.HasPrefix(path, m.Target+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+// runMounted runs a script of a mount with its language's interpreter.
+func (b *builder) runMounted(lang, at string) error {
+	exe, err := b.interpreter(lang)
+	if err != nil {
+		return err
+	}
+	b.exec(runtimes.CodeArgs(lang, exe, at, b.plan.Spec.Program.Args))
+	return nil
+}
+
+// unknownKind is the refusal of a file that nothing says how to run. Sources of
+// compiled languages get the line that compiles and runs them.
+func unknownKind(path string) error {
+	e := refusal.Newf("cannot tell how to run %s: no known extension, no #! line, not an ELF binary", strconv.Quote(path)).
+		Code(refusal.ExitNotExecutable)
+	dir, name := filepath.Dir(path), filepath.Base(path)
+	compile := ""
+	switch filepath.Ext(name) {
+	case ".c":
+		compile = "gcc -o /work/a /task/%s && /work/a"
+	case ".cc", ".cpp", ".cxx":
+		compile = "g++ -o /work/a /task/%s && /work/a"
+	case ".rs":
+		compile = "rustc -o /work/a /task/%s && /work/a"
+	case ".go":
+		const flags = "--memory 1g --disk 512m --pids-limit 256 --cpus 2 --timeout 120s"
+		return source(e, flags+" -v "+shellQuote(dir)+":/task -e GOCACHE=/tmp/c -- go run", shellQuote("/task/"+name))
+	}
+	if compile != "" {
+		script := strings.ReplaceAll(compile, "%s", shellQuote(name))
+		return source(e, "-v "+shellQuote(dir)+":/task -- sh -c", shellQuote(script))
+	}
+	return e.Hint("sandglass run --lang python %s   # says what language it is", shellQuote(path))
+}
+
+func source(e *refusal.Error, flags, last string) error {
+	e.What += "; it is source that is compiled first"
+	return e.Hint("sandglass run %s %s", flags, last)
+}
+
+// shellQuote makes s one word of a POSIX shell, for hints that are pasted.
+func shellQuote(s string) string {
+	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%") == "" {
+		return s
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return "FILE" // a control character in a hint would reach the terminal
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
