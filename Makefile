@@ -65,7 +65,7 @@ profiles: bin/seccompc ## compile seccomp-profiles/*.json
 check-profiles: bin/seccompc ## compare the compiled profiles with their sources
 	bin/seccompc -all -check seccomp-profiles/*.json
 
-install: build ## PREFIX/bin/sandglass, PREFIX is /usr/local
+install: build ## PREFIX/bin/sandglass, PREFIX is /usr/local; for one user PREFIX=$$HOME/.local
 	install -D -m 0755 bin/sandglass $(DESTDIR)$(PREFIX)/bin/sandglass
 
 clean: ## remove what was built

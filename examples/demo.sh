@@ -18,8 +18,10 @@ failed=0
 # Weaker means must then be allowed by name, and sandglass says so itself.
 degraded=()
 if ! "$sandglass" run -- true 2>"$scratch/why"; then
-  cat "$scratch/why" >&2
-  if ! grep -q -- 'hint: .*--allow-degraded' "$scratch/why"; then exit 1; fi
+  if ! grep -q -- 'hint: .*--allow-degraded' "$scratch/why"; then
+    cat "$scratch/why" >&2
+    exit 1
+  fi
   degraded=(--allow-degraded memory,cpu,pids)
   echo "NOTE: this user has no control group here, so the runs pass ${degraded[*]}:"
   echo "      memory is then watched, processes counted by rlimit, and the CPU rate is not limited."
