@@ -96,3 +96,40 @@ func TestAPIConcurrentRuns(t *testing.T) {
 		t.Errorf("cgroups are left: %q", left)
 	}
 }
+
+// The end of ctx brings what was written until then; Abort ends that as well,
+// and says so.
+func TestAPICanceledCollection(t *testing.T) {
+	for _, abort := range []bool{false, true} {
+		dir := own(t, ownWho(t))
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		s := apiSpec(t, "sh", "-c", "echo half >/out/log; echo ready; sleep 1000")
+		s.Out, s.Stdout = dir, w
+		if abort {
+			stop := make(chan struct{})
+			close(stop)
+			s.Abort = stop
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() {
+			r.Read(make([]byte, 6)) // "ready"
+			cancel()
+		}()
+		res, err := sandbox.Run(ctx, s)
+		cancel()
+		w.Close()
+		var lost *sandbox.Incomplete
+		switch {
+		case res.Outcome != result.Canceled || res.ExitCode != 130:
+			t.Errorf("abort %v: %s %d", abort, res.Outcome, res.ExitCode)
+		case !abort && (err != nil || len(res.Artifacts) != 1 || res.Artifacts[0].SHA256 != sum("half\n")):
+			t.Errorf("not aborted: %v, %+v", err, res.Artifacts)
+		case abort && (!errors.As(err, &lost) || lost.What != "--out "+dir+": the collection was interrupted" || res.Error != lost.What):
+			t.Errorf("aborted: %v, %q", err, res.Error)
+		}
+	}
+}

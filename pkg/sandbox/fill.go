@@ -12,6 +12,9 @@ import (
 func (r *runner) fill(e *launch.Ending) {
 	res := r.result
 	res.Outcome, res.Error, res.Hints = e.Outcome, e.Error, e.Hints
+	if e.Outcome == result.Canceled {
+		e.Signal = 0 // the SIGKILL was ours; the caller knows what it was told by
+	}
 	res.SetExit(e.ExitCode, e.Signal)
 	res.WallMS, res.SetupMS = e.Wall.Milliseconds(), e.Setup.Milliseconds()
 	res.Stdout, res.Stderr = e.Stdout, e.Stderr

@@ -42,13 +42,18 @@ func (r *runner) collecting(ctx context.Context) (context.Context, func()) {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	go func() {
-		select {
-		case <-r.spec.Abort: // a nil one never is
-			cancel(errAborted)
-		case <-ctx.Done():
-		}
-	}()
+	select {
+	case <-r.spec.Abort: // a nil one never is
+		cancel(errAborted)
+	default:
+		go func() {
+			select {
+			case <-r.spec.Abort:
+				cancel(errAborted)
+			case <-ctx.Done():
+			}
+		}()
+	}
 	return ctx, func() { cancel(nil) }
 }
 
