@@ -87,7 +87,7 @@ var mutations = []mutation{
 		{"pkg/boxinit/child.go", `c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)`, "_ = r"}}},
 	{control: "memory limit", fail: []string{"TestMemoryOfTheTreeIsStopped"}, edits: []edit{
 		{"pkg/plan/limits.go", "MemoryMax: l.Memory,", "MemoryMax: 1 << 30,"},
-		{"pkg/launch/watchdog.go", "used > w.box.MemoryMax", "false && used > w.box.MemoryMax"}}},
+		{"pkg/launch/watchdog.go", "w.memory(t, deadline) > w.box.MemoryMax", "w.memory(t, deadline) < 0"}}},
 	{control: "refusal instead of silent degrading", fail: []string{"TestNothingDegradesInSilence"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "	allow := map[string]bool{}\n", "	allow := map[string]bool{\"memory\": true, \"cpu\": true, \"pids\": true}\n"}}},
 	{control: "environment", fail: []string{"TestCallersEnvironmentIsNotPassed"}, edits: []edit{
@@ -141,4 +141,8 @@ var mutations = []mutation{
 		{"pkg/boxinit/steps.go", "return sys.DefaultPerThread()", "return nil"}}},
 	{control: "socket buffers on cgroup v1", pkg: "limits", fail: []string{"TestSocketBuffers"}, edits: []edit{
 		{"pkg/cgroup/v1.go", "if c := g.socketsV1(d); c != nil {", "if c := (*cause)(nil); c != nil {"}}},
+	{control: "descriptors seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds", "TestMemoryHidden"}, edits: []edit{
+		{"pkg/launch/memory.go", "files, open := t.files(pid, seen)", "files, open := int64(0), seen != nil"}}},
+	{control: "page tables seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds"}, edits: []edit{
+		{"pkg/launch/memory.go", "own: v[0] + v[1], shared", "own: v[0], shared"}, {"pkg/launch/memory.go", "own: v[0] + tables[0], shared", "own: v[0] + 0*tables[0], shared"}}},
 }

@@ -128,15 +128,20 @@ func send(control *os.File, frame []byte) {
 	} else if err != nil {
 		return // init is gone; listen says so
 	}
-	if rest := frame[n:]; len(rest) > 0 {
-		go func() {
-			for len(rest) > 0 {
-				n, err := unix.SendmsgN(int(control.Fd()), rest, nil, nil, unix.MSG_NOSIGNAL)
-				if err != nil && err != unix.EINTR {
-					return
-				}
-				rest = rest[max(n, 0):]
-			}
-		}()
+	rest := frame[n:]
+	conn, err := control.SyscallConn()
+	if len(rest) == 0 || err != nil {
+		return
 	}
+	// Control keeps the number from being another descriptor's when the run ends
+	// meanwhile: the plan must not go to somebody else's init.
+	go conn.Control(func(fd uintptr) {
+		for len(rest) > 0 {
+			n, err := unix.SendmsgN(int(fd), rest, nil, nil, unix.MSG_NOSIGNAL)
+			if err != nil && err != unix.EINTR {
+				return
+			}
+			rest = rest[max(n, 0):]
+		}
+	})
 }

@@ -164,10 +164,8 @@ func (s *session) supervise(ctx context.Context) {
 			if s.expired() {
 				return
 			}
-		case <-s.watch.ticks():
-			if cause := s.watch.look(); cause != "" {
-				s.kill(cause)
-			}
+		case cause := <-s.watch.over:
+			s.kill(cause)
 		case <-oom.killed:
 			oom.killed = nil
 			s.kill(result.Memory)
@@ -255,7 +253,6 @@ func (s *session) kill(cause result.Outcome) {
 	if s.cause == "" {
 		s.cause = cause
 		s.timer.Reset(reapTime)
-		s.watch.last()
 	}
 	if g := s.box.Group; g != nil {
 		g.Kill()
@@ -289,7 +286,7 @@ func (s *session) finish() {
 			e.Stats = stats
 		}
 	}
-	e.MemorySeen = s.watch.memorySeen
+	e.MemorySeen = s.watch.memorySeen.Load()
 	s.verdict()
 }
 
@@ -298,7 +295,7 @@ func (s *session) finish() {
 // the kernel drops with the namespace.
 func (s *session) used() time.Duration {
 	total := time.Duration(s.usage.Utime.Nano() + s.usage.Stime.Nano())
-	return max(total-s.setupCPU, s.watch.cpuSeen, 0)
+	return max(total-s.setupCPU, time.Duration(s.watch.cpuSeen.Load()), 0)
 }
 
 // drain takes what init had still sent before it went.

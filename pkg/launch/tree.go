@@ -16,12 +16,13 @@ type tree struct {
 	init    int
 	last    map[int]spent // at the last sample
 	missing time.Duration // seen once and in nobody's figures any more
+	shmem   uint64        // the kernel's own mount for memory without a path
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.
 type spent struct{ own, waited time.Duration }
 
-func newTree(init int) *tree { return &tree{init: init} }
+func newTree(init int) *tree { return &tree{init: init, shmem: shmemDevice()} }
 
 // maxTree bounds one sample; pids are limited far below it.
 const maxTree = 1 << 16
@@ -29,10 +30,14 @@ const maxTree = 1 << 16
 // clockTick is USER_HZ, 100 on every Linux architecture that Go runs on.
 const clockTick = 10 * time.Millisecond
 
-// processes lists init's descendants, without init itself.
-func (t *tree) processes() []int {
+// processes lists init's descendants, without init itself, and says whether it
+// was done in time.
+func (t *tree) processes(deadline time.Time) ([]int, bool) {
 	list := []int{t.init}
 	for i := 0; i < len(list) && len(list) < maxTree; i++ {
+		if time.Now().After(deadline) {
+			return nil, false
+		}
 		pid := strconv.Itoa(list[i])
 		tasks, err := os.ReadDir("/proc/" + pid + "/task")
 		if err != nil {
@@ -50,7 +55,7 @@ func (t *tree) processes() []int {
 			}
 		}
 	}
-	return list[1:]
+	return list[1:], true
 }
 
 // cpu sums the CPU time of every process and of the children that it has
@@ -58,8 +63,11 @@ func (t *tree) processes() []int {
 // of a process that is gone without anybody having waited for it (its parent
 // ignores SIGCHLD) is kept: else a program could burn the CPU in short-lived
 // children for nothing.
-func (t *tree) cpu() time.Duration {
-	pids := t.processes()
+func (t *tree) cpu(deadline time.Time) (time.Duration, bool) {
+	pids, ok := t.processes(deadline)
+	if !ok {
+		return 0, false
+	}
 	now := make(map[int]spent, len(pids)+1)
 	now[t.init] = spent{waited: waitedFor(t.init)}
 	for _, pid := range pids {
@@ -81,7 +89,7 @@ func (t *tree) cpu() time.Duration {
 	slack := 2 * clockTick * time.Duration(len(now))
 	t.missing = max(t.missing+gone-grown, -slack)
 	t.last = now
-	return sum + max(t.missing, 0)
+	return sum + max(t.missing, 0), true
 }
 
 // processTime is the CPU time of one process, all threads, dead ones included:
@@ -117,72 +125,6 @@ func statTicks(pid, first, last int) int64 {
 			sum += v
 		}
 		n++
-	}
-	return sum
-}
-
-// memory is what all processes and the scratch hold. The quick sum counts a
-// page once for each process that shares it; only when that is above limit is
-// the exact one taken, for which the kernel walks the page tables. Files of the
-// scratch that are mapped count twice even then.
-func (t *tree) memory(limit int64) int64 {
-	sum := t.scratch()
-	for _, pid := range t.processes() {
-		sum += resident(pid)
-	}
-	if sum <= limit {
-		return sum
-	}
-	// While processes that share pages end, the last ones hold them alone: one
-	// pass may count a page several times. Two in a row hardly do.
-	return min(t.exact(), t.exact())
-}
-
-// exact counts a page that n processes share as the n-th part for each.
-func (t *tree) exact() int64 {
-	sum := t.scratch()
-	for _, pid := range t.processes() {
-		kb := kilobytes(pid, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
-		if kb < 0 { // it has ended, or is not to be read: no way out of the limit
-			sum += resident(pid)
-			continue
-		}
-		sum += kb << 10
-	}
-	return sum
-}
-
-func resident(pid int) int64 { return max(kilobytes(pid, "status", "RssAnon:", "RssShmem:"), 0) << 10 }
-
-// scratch is what the sandbox's own tmpfs holds, whose places are all one file
-// system. /tmp is a mount point of ours that the program cannot replace.
-func (t *tree) scratch() int64 {
-	var fs unix.Statfs_t
-	if err := unix.Statfs("/proc/"+strconv.Itoa(t.init)+"/root/tmp", &fs); err != nil || fs.Type != unix.TMPFS_MAGIC {
-		return 0
-	}
-	return int64(fs.Blocks-fs.Bfree) * fs.Bsize
-}
-
-// kilobytes sums fields of a file of the form "Name:  N kB"; -1 when it cannot
-// be read.
-func kilobytes(pid int, file string, fields ...string) int64 {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
-	if err != nil {
-		return -1
-	}
-	var sum int64
-	for line := range bytes.Lines(text) {
-		for _, f := range fields {
-			value, ok := bytes.CutPrefix(line, []byte(f))
-			if !ok {
-				continue
-			}
-			if kb := bytes.Fields(value); len(kb) > 0 {
-				n, _ := strconv.ParseInt(string(kb[0]), 10, 64)
-				sum += n
-			}
-		}
 	}
 	return sum
 }

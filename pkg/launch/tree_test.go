@@ -5,6 +5,11 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+	"time"
+
+	"sandglass/pkg/result"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestTree: grandchildren are found, and the process itself is not among them.
@@ -27,20 +32,75 @@ func TestTree(t *testing.T) {
 		t.Fatal(err)
 	}
 	self := &tree{init: os.Getpid()}
-	found := self.processes()
-	if !slices.Contains(found, cmd.Process.Pid) || slices.Contains(found, os.Getpid()) {
+	found, ok := self.processes(far())
+	if !ok || !slices.Contains(found, cmd.Process.Pid) || slices.Contains(found, os.Getpid()) {
 		t.Errorf("found %v, the child is %d", found, cmd.Process.Pid)
 	}
 	below := &tree{init: cmd.Process.Pid}
-	if len(below.processes()) == 0 {
+	if list, _ := below.processes(far()); len(list) == 0 {
 		t.Error("the grandchild was not found")
 	}
-	quick := self.memory(1 << 62)
-	exact := self.memory(0)
+	quick, _ := self.memory(1<<62, far())
+	exact, _ := self.memory(0, far())
 	// The kernel's counters behind the quick sum may be behind by some pages.
 	if exact <= 0 || quick+1<<20 < exact {
 		t.Errorf("memory %d, exactly %d", quick, exact)
 	}
+}
+
+func far() time.Time { return time.Now().Add(time.Hour) }
+
+// TestTreeFiles: a file without a path counts once, by whoever has it open.
+func TestTreeFiles(t *testing.T) {
+	fd, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := os.NewFile(uintptr(fd), "memfd")
+	defer f.Close()
+	self := newTree(os.Getpid())
+	before, _ := self.files(os.Getpid(), map[uint64]bool{})
+	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
+		t.Fatal(err)
+	}
+	copied, err := unix.Dup(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(copied)
+	if got, ok := self.files(os.Getpid(), map[uint64]bool{}); !ok || got != before+1<<20 {
+		t.Errorf("%d bytes, want %d", got, before+1<<20)
+	}
+	if alive(1<<30) || !alive(os.Getpid()) {
+		t.Error("who is alive is not known")
+	}
+}
+
+// TestTreeLate: what cannot be measured in time is over the limit.
+func TestTreeLate(t *testing.T) {
+	self, past := newTree(os.Getpid()), time.Now().Add(-time.Second)
+	if _, ok := self.processes(past); ok {
+		t.Error("the processes were listed in no time")
+	}
+	w := newWatchdog(&Box{MemoryMax: 1 << 40, CPUTime: time.Hour})
+	if got := w.memory(self, past); got <= 1<<40 {
+		t.Errorf("memory %d, which is within the limit", got)
+	}
+	if got := w.cpu(self, past); got < time.Hour {
+		t.Errorf("CPU time %s, which is within the limit", got)
+	}
+}
+
+// TestWatchStuck: a look that never answers is reported, and nothing waits for it.
+func TestWatchStuck(t *testing.T) {
+	w := newWatchdog(&Box{})
+	stuck := make(chan struct{})
+	defer close(stuck)
+	go w.watch(result.Memory, func(time.Time) bool { <-stuck; return false })
+	if got := <-w.over; got != result.Memory {
+		t.Errorf("reported %q", got)
+	}
+	w.stop()
 }
 
 func TestStatTicksOdd(t *testing.T) {

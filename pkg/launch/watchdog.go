@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"sync/atomic"
 	"time"
 
 	"sandglass/pkg/result"
@@ -10,76 +11,94 @@ import (
 // pass a limit that no cgroup holds: by what it can use in that time.
 const sampleEvery = 20 * time.Millisecond
 
+// sampleTime bounds one look. A program can make its figures slow to read (many
+// processes that map much, and leave no CPU to anybody else): what could not be
+// measured in that time is over the limit.
+const sampleTime = time.Second
+
+// longestPause bounds the wait after a look that took long. The supervisor
+// spends a fifth of one CPU on looking at most, until that is reached.
+const longestPause = 250 * time.Millisecond
+
 // watchdog enforces what the kernel does not: CPU time of the whole tree (a
 // cgroup counts it but has no limit for it), and memory when no cgroup holds
-// it. A run that needs neither has none.
+// it. A run that needs neither has none. It looks on goroutines of its own, so
+// that no clock and no kill ever waits for it.
 type watchdog struct {
-	box    *Box
-	ticker *time.Ticker
-	tree   *tree
+	box  *Box
+	over chan result.Outcome // why the run must end
+	done chan struct{}
 
-	cpuSeen    time.Duration
-	memorySeen int64
+	cpuSeen, memorySeen atomic.Int64 // highest samples
 }
 
-func newWatchdog(b *Box) *watchdog { return &watchdog{box: b} }
-
-// needed says which samples are wanted.
-func (w *watchdog) needed() bool { return w.box.CPUTime > 0 || w.box.MemoryMax > 0 }
+func newWatchdog(b *Box) *watchdog {
+	return &watchdog{box: b, over: make(chan result.Outcome, 2), done: make(chan struct{})}
+}
 
 func (w *watchdog) start(initPID int) {
-	if !w.needed() {
-		return
-	}
-	w.tree = newTree(initPID)
-	w.ticker = time.NewTicker(sampleEvery)
-}
-
-func (w *watchdog) ticks() <-chan time.Time {
-	if w.ticker == nil {
-		return nil
-	}
-	return w.ticker.C
-}
-
-func (w *watchdog) stop() {
-	if w.ticker != nil {
-		w.ticker.Stop()
-	}
-}
-
-// look takes one sample and returns why the run must end, or "".
-func (w *watchdog) look() result.Outcome {
 	if w.box.CPUTime > 0 {
-		if used, ok := w.cpu(); ok && used >= w.box.CPUTime {
-			return result.CPUTime
-		}
+		t := newTree(initPID)
+		go w.watch(result.CPUTime, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
 	}
 	if w.box.MemoryMax > 0 {
-		used := w.tree.memory(w.box.MemoryMax)
-		w.memorySeen = max(w.memorySeen, used)
-		if used > w.box.MemoryMax {
-			return result.Memory
-		}
+		t := newTree(initPID)
+		go w.watch(result.Memory, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
 	}
-	return ""
 }
 
-// last looks at the living once more before they are killed.
-func (w *watchdog) last() {
-	if w.tree != nil {
-		w.cpu()
+func (w *watchdog) stop() { close(w.done) }
+
+// watch looks again and again until look says that the limit is passed, or does
+// not answer in time.
+func (w *watchdog) watch(cause result.Outcome, look func(deadline time.Time) bool) {
+	report := func() { w.over <- cause } // once for each watch: there is room
+	pause := time.NewTimer(sampleEvery)
+	defer pause.Stop()
+	for {
+		select {
+		case <-w.done:
+			return
+		case <-pause.C:
+		}
+		began := time.Now()
+		// Fires even while look waits for a lock that the program holds.
+		late := time.AfterFunc(sampleTime, report)
+		over := look(began.Add(sampleTime))
+		if !late.Stop() {
+			return
+		}
+		if over {
+			report()
+			return
+		}
+		pause.Reset(max(sampleEvery, min(4*time.Since(began), longestPause)))
 	}
 }
 
 // cpu is the tree's CPU time: the cgroup's counter, or the sum over processes.
-func (w *watchdog) cpu() (time.Duration, bool) {
+func (w *watchdog) cpu(t *tree, deadline time.Time) time.Duration {
 	if g := w.box.Group; g != nil {
 		if used, err := g.CPUUsage(); err == nil {
-			return used, true
+			return used
 		}
 	}
-	used := w.tree.cpu()
-	w.cpuSeen = max(w.cpuSeen, used)
-	return used, true
+	used, ok := t.cpu(deadline)
+	if !ok {
+		return w.box.CPUTime
+	}
+	raise(&w.cpuSeen, int64(used))
+	return used
 }
+
+func (w *watchdog) memory(t *tree, deadline time.Time) int64 {
+	used, ok := t.memory(w.box.MemoryMax, deadline)
+	raise(&w.memorySeen, used)
+	if !ok {
+		return w.box.MemoryMax + 1
+	}
+	return used
+}
+
+// raise keeps the highest value. Each has one writer.
+func raise(highest *atomic.Int64, n int64) { highest.Store(max(highest.Load(), n)) }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -94,6 +95,15 @@ static void memory(const char *kind, long mb) {
     if (!strcmp(kind, "sysv")) p = shmat(shmget(IPC_PRIVATE, n, IPC_CREAT | 0600), 0, 0);
     if (p == MAP_FAILED) { perror(kind); exit(1); }
     if (p) touch(p, n);
+    if (!strcmp(kind, "tables")) {
+        /* Reads of memory that is nowhere: 4 KiB of page table for each 2 MiB. */
+        for (long g = 0; g < mb / 2; g++) {
+            volatile char *q = mmap(0, 1 << 30, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+            if (q == MAP_FAILED) { perror(kind); exit(1); }
+            for (long i = 0; i < 1 << 30; i += 2 << 20) (void)q[i];
+        }
+    }
+    if (!strcmp(kind, "hidden")) prctl(PR_SET_DUMPABLE, 0), kind = "memfd";
     if (!strcmp(kind, "memfd") || !strcmp(kind, "file") || !strcmp(kind, "deleted")) {
         int fd = strcmp(kind, "memfd") ? open("/tmp/hog", O_CREAT | O_RDWR, 0600) : memfd_create("hog", 0);
         if (!strcmp(kind, "deleted")) unlink("/tmp/hog");
