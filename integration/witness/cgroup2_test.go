@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"sandglass/internal/testkit"
@@ -97,30 +98,42 @@ func TestCgroup2Figures(t *testing.T) {
 	}
 }
 
-// The witness is told of the same kills.
+// The witness is told of the same kills. The supervisor is stopped meanwhile, or
+// the group could be gone before the witness has read.
 func TestCgroup2Events(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
-	l := hold(t, "sleep 600 & ", "exec "+testkit.Inside+" memory anon 200", append([]string{"-v", hog(t) + ":" + testkit.Inside}, limits...)...)
+	dir := testkit.Dir(t)
+	after := "echo armed; while [ ! -e /sign/go ]; do sleep 0.1; done; exec " + testkit.Inside + " memory anon 200"
+	l := hold(t, "sleep 600 & ", after, append([]string{"-v", hog(t) + ":" + testkit.Inside, "-v", dir + ":/sign"}, limits...)...)
 	box := manager(t, l, "/box")
 	if e := stat(t, box).MemoryEvents; e.OomKill != 0 {
 		t.Fatalf("%d kills before", e.OomKill)
 	}
-	events, _ := box.EventChan()
+	events, errs := box.EventChan()
 	l.release()
-	var last cgroup2.Event
-	for last.OOMKill == 0 { // the patience of the run bounds it
-		e, ok := <-events
-		if !ok {
-			break
-		}
-		last = e
+	l.WaitLine("armed")
+	l.Signal(syscall.SIGSTOP)
+	t.Cleanup(func() { syscall.Kill(l.PID(), syscall.SIGCONT) })
+	if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
+		t.Fatal(err)
 	}
+	var last cgroup2.Event
+	for told := true; told && last.OOMGroupKill == 0; { // the last that the kernel counts
+		select {
+		case last = <-events:
+		case err := <-errs: // closed when the group is empty
+			t.Log("the witness ends:", err)
+			told = false
+		}
+	}
+	at := stat(t, box).MemoryEvents // the end, of which it may not be told any more
+	l.Signal(syscall.SIGCONT)
 	o := l.Wait()
 	ended(t, o, result.Memory, 137)
-	if last.OOM == 0 || last.OOMKill == 0 || int64(last.OOMKill) > o.Result.OOMKills {
-		t.Errorf("the witness was told of %+v, oom_kills %d", last, o.Result.OOMKills)
+	if last.OOM == 0 || int64(at.OomKill) != o.Result.OOMKills {
+		t.Errorf("the witness was told of %+v and reads %d kills, oom_kills is %d", last, at.OomKill, o.Result.OOMKills)
 	}
-	same(t, "oom_group_kill", last.OOMGroupKill, 1)
+	same(t, "oom_group_kill", at.OomGroupKill, 1)
 }
 
 // The witness kills the box, by its own code: init lives to tell, and the groups
