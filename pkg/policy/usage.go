@@ -23,11 +23,17 @@ a flag ends the flags. A flag may not be given twice with different values.
 `
 
 const usageTail = `
-Exit code: the program's own; 128+n signal n; 124 time; 137 memory; 153 output; 125 refused or
-failed; 126 not executable; 127 not found. --result tells them apart from the program's own.
+Exit code: the program's own; 128+n signal n; 124 time; 137 memory; 153 output; 125 refused,
+failed, or not all output or artifacts arrived; 126 not executable; 127 not found. --result tells
+them apart from the program's own.
+
+The program starts in an empty scratch: of the files here only FILE itself is inside. The ones
+beside it come with -v "$PWD:/task", and FILE is then run from there. --out collects at most
+--out-files entries and --out-limit bytes, 16 levels deep; more is an error.
 
 Examples:
   sandglass run script.py
+  sandglass run -v "$PWD:/task" -- python /task/main.py
   sandglass run -c 'print(1)' --lang python
   sandglass run --rm --network none --read-only --memory 256m --cpus 0.5 --pids-limit 64 \
     --user 65534 --cap-drop ALL --security-opt no-new-privileges \
