@@ -126,6 +126,7 @@ func TestCgroup2Events(t *testing.T) {
 			told = false
 		}
 	}
+	testkit.Eventually(t, "the box is empty", func() bool { return procs(t, l.groups[0]+"/box") == "" })
 	at := stat(t, box).MemoryEvents // the end, of which it may not be told any more
 	l.Signal(syscall.SIGCONT)
 	o := l.Wait()
