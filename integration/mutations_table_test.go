@@ -145,4 +145,6 @@ var mutations = []mutation{
 		{"pkg/launch/memory.go", "files, open := t.files(pid, seen)", "files, open := int64(0), seen != nil"}}},
 	{control: "page tables seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds"}, edits: []edit{
 		{"pkg/launch/memory.go", "own: v[0] + v[1], shared", "own: v[0], shared"}, {"pkg/launch/memory.go", "own: v[0] + tables[0], shared", "own: v[0] + 0*tables[0], shared"}}},
+	{control: "descriptors on their way", pkg: "limits", fail: []string{"TestDescriptorsOnTheirWay"}, edits: []edit{
+		{"pkg/plan/limits.go", "own.Max-spareFiles)", "own.Max)"}}},
 }

@@ -3,6 +3,8 @@ package limits
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,4 +99,37 @@ func TestCore(t *testing.T) {
 			"-v", prog+":"+testkit.Inside)
 		ended(t, o, result.Exited, 0, "134\n")
 	})
+}
+
+// The kernel counts descriptors on their way through sockets for the user. A
+// sandbox of an ordinary user that has sent all it may leaves the next one's
+// supervisor some, even where the hard limit is the default of both.
+func TestDescriptorsOnTheirWay(t *testing.T) {
+	testkit.Requires(t, "python3")
+	who := testkit.AsUser(t)
+	limited := func(cmd *exec.Cmd) {
+		cmd.Args = append([]string{"sh", "-c", `ulimit -n 1024; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = "/bin/sh"
+	}
+	path := filepath.Join(testkit.Dir(t), "inflight.py")
+	if err := os.WriteFile(path, []byte(source(t, "inflight.py")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	first := testkit.Start(t, testkit.Opts{Who: who, Setup: limited, Stdin: r}, "-i", "--timeout", "60s", path)
+	r.Close()
+	if line := first.WaitLine("refused "); line != "refused ETOOMANYREFS" {
+		t.Fatalf("%q", line)
+	}
+	o := testkit.Run(t, testkit.Opts{Who: who, Setup: limited}, "--", "sh", "-c", "ulimit -n")
+	ended(t, o, result.Exited, 0, "512\n")
+	held(t, o, "open_files", 512, result.ByRlimit)
+	w.Close()
+	if o := first.Wait(); o.Exit != 0 {
+		t.Errorf("exit %d, %q", o.Exit, o.Stderr)
+	}
 }

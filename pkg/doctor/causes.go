@@ -42,6 +42,11 @@ func CloneFailed(errno syscall.Errno) Cause {
 				"capsh --print   # what the bounding set lacks",
 			},
 		}
+	case errno == syscall.ETOOMANYREFS:
+		return Cause{
+			Text:  "too many descriptors of this user are on their way through sockets, more than the hard limit on open files",
+			Hints: []string{"ulimit -Hn   # too low; or a program of this user that sends descriptors nobody takes"},
+		}
 	case errno == syscall.EINVAL:
 		return Cause{Text: "user namespaces cannot be made here: inside a chroot, or more than 32 levels deep"}
 	}

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"os"
 	"strconv"
 
 	"sandglass/internal/refusal"
@@ -55,7 +56,7 @@ func (b *builder) limits() error {
 	}
 	b.plan.Rlimits = []wire.Rlimit{
 		rlimit(unix.RLIMIT_CORE, noCore),
-		rlimit(unix.RLIMIT_NOFILE, l.OpenFiles),
+		openFiles(l.OpenFiles),
 		rlimit(unix.RLIMIT_FSIZE, l.MaxFileSize()),
 		rlimit(unix.RLIMIT_NPROC, l.Pids+spareTasks),
 		rlimit(unix.RLIMIT_STACK, l.Stack),
@@ -68,6 +69,34 @@ func (b *builder) limits() error {
 		rlimit(unix.RLIMIT_NICE, 0),
 	}
 	return nil
+}
+
+// spareFiles keeps descriptors on their way through sockets for the supervisor.
+// The kernel lets a process send one while all processes of its user have no
+// more of them on their way than its own limit, plus the 253 of one message:
+// with the same limit inside, one sandbox of an ordinary user would leave that
+// user none to send a next one its plan with (ETOOMANYREFS of unix(7)). The
+// supervisor's own is at its hard limit, as of every Go program.
+const spareFiles = 512
+
+func openFiles(value int64) wire.Rlimit {
+	r := rlimit(unix.RLIMIT_NOFILE, value)
+	var own unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &own); err == nil && os.Geteuid() != 0 && own.Max > 2*spareFiles-1 {
+		r.Soft = min(r.Soft, own.Max-spareFiles)
+		r.Hard = r.Soft
+	}
+	return r
+}
+
+// OpenFiles is the limit that the program really gets.
+func (p *Plan) OpenFiles() int64 {
+	for _, r := range p.Rlimits {
+		if r.Resource == unix.RLIMIT_NOFILE {
+			return int64(r.Soft)
+		}
+	}
+	return p.Spec.Limits.OpenFiles
 }
 
 // WithoutCgroup are the rlimits where no cgroup bounds the tasks: RLIMIT_NPROC

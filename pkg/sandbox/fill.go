@@ -58,7 +58,7 @@ func (r *runner) fillLimits() {
 	set("disk", l.Disk, "bytes", result.ByTmpfs)
 	set("disk_inodes", l.DiskInodes, "count", result.ByTmpfs)
 	set("output", l.Output, "bytes", result.ByClock)
-	set("open_files", l.OpenFiles, "count", result.ByRlimit)
+	set("open_files", r.plan.OpenFiles(), "count", result.ByRlimit)
 	set("file_size", l.MaxFileSize(), "bytes", result.ByRlimit)
 	set("stack", l.Stack, "bytes", result.ByRlimit)
 	set("core", 0, "bytes", result.ByRlimit)
