@@ -6,7 +6,7 @@ procs = [p for p in os.listdir("/proc") if p.isdigit()]
 if len(procs) > 8 or "I_AM_IN_A_SANDBOX" not in os.environ: print("REFUSED: does not look like a sandbox"); sys.exit(77)
 for s in (signal.SIGTERM, signal.SIGKILL, signal.SIGSTOP):
     try: os.kill(1, s)
-    except OSError as e: print("kill 1", s.name, e.strerror)
+    except OSError: pass  # refused by Landlock; elsewhere the kernel drops it
 print("init survived", flush=True)
 try: os.kill(-1, signal.SIGKILL)
 except ProcessLookupError: pass  # nobody but init and this process
