@@ -4,9 +4,11 @@ import (
 	_ "embed"
 	"fmt"
 	"os"
+	"os/exec"
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/pkg/result"
 
 	"golang.org/x/sys/unix"
 )
@@ -82,6 +84,24 @@ func TestInitCatchesNoSignal(t *testing.T) {
 		confined(t, l.init)
 		if got := status(t, l.init, "SigCgt"); got != "0000000000000000" {
 			t.Errorf("init has handlers for %s, want none", got)
+		}
+	})
+}
+
+// Where the user's signals are used up already, by whomever, a run says so
+// before the program starts. Init would else wait for its own signals, and every
+// run would last until its timeout.
+func TestNoSignalToBeQueued(t *testing.T) {
+	testkit.Requires(t, "prlimit")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		none := func(cmd *exec.Cmd) {
+			cmd.Args = append([]string{"sh", "-c", `prlimit --pid $$ --sigpending=0 || exit 9; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+			cmd.Path = "/bin/sh"
+		}
+		o := testkit.Run(t, testkit.Opts{Who: who, Setup: none}, "--", "echo", "ran")
+		want := "init: default signals of init: no signal can be queued: the user's limit on signals that wait (ulimit -i) is used up"
+		if o.Exit != 125 || o.Result.Outcome != result.Failed || o.Result.Error != want || o.Stdout != "" {
+			t.Errorf("exit %d, %s, %q, stdout %q", o.Exit, o.Result.Outcome, o.Result.Error, o.Stdout)
 		}
 	})
 }

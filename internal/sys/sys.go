@@ -149,6 +149,11 @@ func (c *Calls) Seccomp(name string, bpf []byte) {
 	c.Add(name, unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(prog)))
 }
 
+// CanReachThreads says whether ClearAllCaps would come to an end: it sends each
+// thread a signal and waits for all, and a signal that the kernel does not queue
+// (EAGAIN: RLIMIT_SIGPENDING of the user is used up) would be waited for for ever.
+func CanReachThreads() error { return unix.Tgkill(unix.Getpid(), unix.Gettid(), perThread) }
+
 // ClearAllCaps empties the capability sets of every thread of this process:
 // Linux keeps them per thread, and a Go process has several before main starts.
 // The kernel empties the ambient set with them (capabilities(7)). On this

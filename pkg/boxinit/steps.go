@@ -85,7 +85,23 @@ func hideInit(*box) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) 
 // comes from inside a PID namespace for its init, unless init has a handler for
 // it (pid_namespaces(7)); Go's runtime has one for each, so that without this
 // the program, which has init's user id, could end the run with kill(1, SIGTERM).
-func defaultSignals(*box) error { return sys.DefaultSignals() }
+func defaultSignals(*box) error {
+	if err := sys.DefaultSignals(); err != nil {
+		return err
+	}
+	// Here as well, so that nothing of the program runs where it cannot end well.
+	return reachThreads("default signals of init")
+}
+
+// reachThreads keeps init from waiting for ever where the kernel queues no
+// signal: the program would have ended, and the run would go on to its timeout.
+func reachThreads(step string) error {
+	err := sys.CanReachThreads()
+	if err == nil {
+		return nil
+	}
+	return &mount.Error{Op: step, Errno: err.(unix.Errno), Note: "no signal can be queued: the user's limit on signals that wait (ulimit -i) is used up"}
+}
 
 // dieWithSupervisor asks for SIGKILL when the thread that cloned init ends. It
 // stands after the change of credentials, which clears it (prctl(2)). The
@@ -169,6 +185,9 @@ func closeDescriptors(b *box) error {
 // dropOwnCaps leaves init no more than the program has. No signal has a handler
 // after it.
 func dropOwnCaps(*box) error {
+	if err := reachThreads("drop capabilities of init"); err != nil {
+		return err
+	}
 	if err := sys.ClearAllCaps(); err != nil {
 		return err
 	}

@@ -95,9 +95,10 @@ func (p *planner) devices() {
 // program without capabilities cannot write most of them; they are hidden as a
 // second line, and because some can be read.
 var Masked = []string{
-	"acpi", "asound", "bus", "cmdline", "config.gz", "diskstats", "driver", "fs", "interrupts", "iomem", "ioports",
-	"irq", "kallsyms", "kcore", "key-users", "keys", "kmsg", "latency_stats", "modules", "partitions", "scsi",
-	"sched_debug", "sysrq-trigger", "timer_list",
+	"acpi", "asound", "bus", "cmdline", "config.gz", "crypto", "diskstats", "driver", "fs", "interrupts", "iomem", "ioports",
+	"irq", "kallsyms", "kcore", "key-users", "keys", "kmsg", "latency_stats", "locks", "misc", "modules", "partitions", "scsi",
+	"sched_debug", "sys/kernel/random/boot_id", // the same in all sandboxes of one host
+	"sysrq-trigger", "timer_list",
 }
 
 func (p *planner) proc() {
