@@ -97,8 +97,9 @@ var imports = map[string][]string{
 	"pkg/boxinit":      {"pkg/wire", "pkg/mount", "pkg/seccomp", "internal/sys"},
 	"pkg/hostid":       {"internal/sys"},
 	"pkg/cgroup":       {"pkg/result", "internal/refusal", "internal/sys"},
-	"pkg/artifacts":    {"pkg/result", "internal/refusal", "internal/sys"},
-	"pkg/policy":       {"internal/refusal"},
+	"pkg/hostpath":     {},
+	"pkg/artifacts":    {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
+	"pkg/policy":       {"pkg/hostpath", "internal/refusal"},
 	"pkg/rootfs":       {"pkg/wire", "internal/refusal", "rootfs"},
 	"pkg/runtimes":     {"internal/refusal"},
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"errors"
+	"io"
 	"os"
-	"syscall"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
@@ -55,7 +55,7 @@ func refuse(p *policy.Parsed, err error) int {
 }
 
 // finish prints the error, if one, and the result where it was asked for.
-func finish(p *policy.Parsed, res *sandbox.Result, err error, sink *os.File) int {
+func finish(p *policy.Parsed, res *sandbox.Result, err error, sink io.WriteCloser) int {
 	code := res.ExitCode
 	_, lost := err.(*sandbox.Incomplete)
 	if err == nil || lost {
@@ -92,25 +92,4 @@ func finish(p *policy.Parsed, res *sandbox.Result, err error, sink *os.File) int
 		}
 	}
 	return code
-}
-
-// openSink opens where the result goes before anything runs. A file is made
-// anew beside its name and never through a link that stands there.
-func openSink(p *policy.Parsed) (*os.File, error) {
-	if p.ResultFD >= 0 {
-		f := os.NewFile(uintptr(p.ResultFD), "result")
-		if _, err := f.Stat(); err != nil {
-			return nil, refusal.Newf("--result-fd %d is not open", p.ResultFD).Hint("sandglass run --result-fd 3 … 3>result.json")
-		}
-		syscall.CloseOnExec(p.ResultFD)
-		return f, nil
-	}
-	if p.ResultFile == "" {
-		return nil, nil
-	}
-	f, err := os.OpenFile(p.ResultFile, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o644)
-	if err != nil {
-		return nil, refusal.Newf("--result: %v", err).Hint("--result must name a file that can be written")
-	}
-	return f, nil
 }

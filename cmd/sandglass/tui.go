@@ -21,12 +21,13 @@ import (
 //   - On stderr an error is one line, "sandglass: error: what, where", in lower
 //     case and without a full stop, followed by "hint:" lines that can be pasted.
 //   - Notes and progress go to stderr only when it is a terminal.
-//   - Text that comes from outside is quoted where it is put into a line.
+//   - Text that comes from outside is quoted where it is put into a line; what
+//     was forgotten there still cannot steer the terminal or forge a line.
 
 func printError(w io.Writer, what string, hints []string) {
-	fmt.Fprintln(w, "sandglass: error: "+what)
+	fmt.Fprintln(w, "sandglass: error: "+refusal.Line(what))
 	for _, h := range hints {
-		fmt.Fprintln(w, "hint: "+own(h, os.Args))
+		fmt.Fprintln(w, "hint: "+refusal.Line(own(h, os.Args)))
 	}
 }
 

@@ -16,8 +16,8 @@
 //     bytes (those really copied, not those that stat claims), text of the
 //     manifest, time.
 //   - What is left out is in the manifest with the reason.
-//   - In the destination nothing is followed but the destination's own path.
-//     Files get a temporary name first, so no half of one is ever visible, and
+//   - The destination is opened before the run and not looked up again: the
+//     program may have had a hand in its name. In it nothing is followed. Files get a temporary name first, so no half of one is ever visible, and
 //     without force only names that were free are used: not even an existing
 //     directory is entered, or a program could leave .git/hooks/post-checkout
 //     in the caller's repository.
@@ -96,14 +96,12 @@ func (l Limits) resolve() (Limits, error) {
 	return l, nil
 }
 
-// Collect copies the files and directories below srcFD into the directory dest
-// and returns the manifest: one entry for each name that was met, bytewise
+// Collect copies the files and directories below srcFD into dest and returns the manifest: one entry for each name that was met, bytewise
 // sorted in each directory, a directory before what it holds. srcFD is a
 // descriptor of the sandbox's out directory (O_PATH will do); it stays open and
 // its offset stays where it is.
 //
-// dest is created if only its last component is missing, and may itself be a
-// symbolic link. With force, files replace whatever stands at their name but a
+// dest is made if it was not there when it was opened. With force, files replace whatever stands at their name but a
 // directory (a link or FIFO there is replaced, never written through), and
 // directories of the same name are filled. Files belong to the caller and have
 // the program's permission bits without group and other write, set-uid, set-gid,
@@ -120,13 +118,13 @@ func (l Limits) resolve() (Limits, error) {
 // and the cause of ctx when it was cancelled. A *refusal.Error means that the limits are
 // wrong or the host lacks openat2 or /proc; nothing was collected then. What the
 // program alone is to blame for (a link, a file too large) is no error.
-func Collect(ctx context.Context, srcFD int, dest string, l Limits, force bool) ([]result.Artifact, error) {
+func Collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool) ([]result.Artifact, error) {
 	return collect(ctx, srcFD, dest, l, force, nil)
 }
 
 // collect is Collect with the tests' hook, called at named moments so that a
 // test can change either tree exactly there.
-func collect(ctx context.Context, srcFD int, dest string, l Limits, force bool, hook func(stage, path string)) ([]result.Artifact, error) {
+func collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool, hook func(stage, path string)) ([]result.Artifact, error) {
 	l, err := l.resolve()
 	if err != nil {
 		return nil, err
@@ -150,7 +148,7 @@ func collect(ctx context.Context, srcFD int, dest string, l Limits, force bool, 
 }
 
 // run walks from the source's root and closes the manifest.
-func (c *collector) run(srcFD int, dest string) {
+func (c *collector) run(srcFD int, dest *Dest) {
 	root := result.Artifact{Path: ".", Type: typeDir}
 	src, names, err := openList(srcFD, c.room())
 	if err != nil {
@@ -158,12 +156,11 @@ func (c *collector) run(srcFD int, dest string) {
 		return
 	}
 	defer unix.Close(src)
-	dst, err := openDest(dest)
+	dst, err := dest.make()
 	if err != nil {
 		c.fail(root, &destFault{err})
 		return
 	}
-	defer unix.Close(dst)
 	c.walk(src, dst, names, "", 1)
 	if c.stop != "" {
 		root.Skipped = "… and more: " + c.stop

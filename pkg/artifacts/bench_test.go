@@ -18,7 +18,7 @@ func benchmarkCollect(b *testing.B, files int, size int64) {
 	fd := openDir(b, src)
 	b.SetBytes(int64(files) * size)
 	for b.Loop() {
-		if _, err := Collect(context.Background(), fd, dst, Limits{}, true); err != nil {
+		if _, err := Collect(context.Background(), fd, into(b, dst), Limits{}, true); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,104 +1,116 @@
 package artifacts
 
 import (
-	"strings"
-
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
 )
 
-// Check refuses, before anything runs, a destination that Collect could not use
-// afterwards, when the sandbox and its files are gone: the directory dest, or
-// the parent that it will be created in, must exist and be writable. It also
-// refuses a host without openat2 or /proc. It creates nothing. force is the one
-// that Collect will get; which names collide is known only after the run, so
-// today it changes nothing. Every error is a *refusal.Error.
-func Check(dest string, force bool) error {
+// Dest is a destination, open from before the run until what the program left
+// has been collected. Its name is not looked up again in between: a program
+// that can write beside it would turn it into a link (~/.ssh, /etc/cron.d).
+type Dest struct {
+	path   string // for messages
+	parent int
+	name   string
+	dir    int // -1 while it is not there
+}
+
+// OpenDest opens the directory at path, or the one that it will be made in, and
+// refuses what Collect could not use when the sandbox and its files are gone.
+// The path is clean, absolute and without links: one that is met is refused. It
+// also refuses a host without openat2 or /proc. It makes nothing. Every error
+// is a *refusal.Error.
+func OpenDest(path string) (*Dest, error) {
 	proc, err := openProc()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer unix.Close(proc)
 	if err := needOpenat2(proc); err != nil {
-		return err
+		return nil, err
 	}
-	if dest == "" {
-		return refusal.Newf("artifact destination is empty")
+	d := &Dest{path: path, dir: -1}
+	var parent string
+	parent, d.name = hostpath.Split(path)
+	if d.parent, err = hostpath.OpenDir(parent); err != nil {
+		return nil, refuseParent(path, parent, err)
 	}
-	var st unix.Stat_t
-	err = unix.Stat(dest, &st)
-	if err == nil {
-		return checkDir(dest, &st)
+	if err := d.open(parent); err != nil {
+		d.Close()
+		return nil, err
 	}
-	if err != unix.ENOENT {
-		return refusal.Newf("artifact destination %s: %v", quote(dest), err)
-	}
-	if unix.Lstat(dest, &st) == nil {
-		return refusal.Newf("artifact destination %s is a symbolic link to nothing", quote(dest)).Hint("rm -- %s", shellQuote(dest))
-	}
-	return checkParent(dest)
+	return d, nil
 }
 
-// checkParent looks at the directory that dest will be made in.
-func checkParent(dest string) error {
-	parent := parentOf(dest)
-	var st unix.Stat_t
-	switch err := unix.Stat(parent, &st); err {
+func (d *Dest) open(parent string) error {
+	fd, err := openat2(d.parent, d.name, unix.O_PATH|unix.O_DIRECTORY, resolveDest)
+	switch err {
 	case nil:
-		return checkDir(parent, &st)
+		d.dir = fd
+		return checkWritable(fd, d.path)
 	case unix.ENOENT:
-		return refusal.Newf("artifact destination %s: its parent directory %s does not exist", quote(dest), quote(parent)).
-			Hint("mkdir -p -- %s", shellQuote(parent))
-	default:
-		return refusal.Newf("artifact destination %s: parent directory: %v", quote(dest), err)
+		return checkWritable(d.parent, parent)
+	case unix.ENOTDIR:
+		var st unix.Stat_t
+		if unix.Fstatat(d.parent, d.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			return refusal.Newf("artifact destination: %s is a %s, not a directory", quote(d.path), typeOf(st.Mode))
+		}
 	}
+	return refusal.Newf("artifact destination %s: %v", quote(d.path), err)
 }
 
-func checkDir(path string, st *unix.Stat_t) error {
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
-		return refusal.Newf("artifact destination: %s is a %s, not a directory", quote(path), typeOf(st.Mode))
+func refuseParent(path, parent string, err error) error {
+	if err == unix.ENOENT {
+		return refusal.Newf("artifact destination %s: its parent directory %s does not exist", quote(path), quote(parent)).
+			Hint("mkdir -p -- %s", refusal.Shell(parent))
 	}
+	return refusal.Newf("artifact destination %s: parent directory: %v", quote(path), err)
+}
+
+func checkWritable(dir int, path string) error {
 	// The effective id is what Collect will act with.
-	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+	if err := unix.Faccessat(dir, ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
 		r := refusal.Newf("artifact destination: directory %s is not writable: %v", quote(path), err)
 		if err == unix.EACCES {
-			r.Hint("ls -ld -- %s", shellQuote(path))
+			r.Hint("ls -ld -- %s", refusal.Shell(path))
 		}
 		return r
 	}
 	return nil
 }
 
-// parentOf cuts the last component and cleans nothing: "a/../b" is not "b" where
-// a is a link.
-func parentOf(path string) string {
-	path = strings.TrimRight(path, "/")
-	i := strings.LastIndexByte(path, '/')
-	switch {
-	case i < 0:
-		return "."
-	case i == 0:
-		return "/"
+// Spot is an open directory and a name in it that stand for the destination.
+func (d *Dest) Spot() (dir int, name string) {
+	if d.dir >= 0 {
+		return d.dir, "."
 	}
-	return path[:i]
+	return d.parent, d.name
 }
 
-// openDest opens the destination, following links, and makes its last component
-// if that is missing.
-func openDest(dest string) (int, error) {
-	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC
-	fd, err := unix.Open(dest, flags, 0)
-	if err != unix.ENOENT || dest == "" {
-		return fd, err
+// make makes the directory if it was not there. One that somebody else made
+// meanwhile will do: two runs may collect into one.
+func (d *Dest) make() (int, error) {
+	if d.dir >= 0 {
+		return d.dir, nil
 	}
-	if err := unix.Mkdir(dest, 0o755); err != nil && err != unix.EEXIST {
+	if err := unix.Mkdirat(d.parent, d.name, 0o755); err != nil && err != unix.EEXIST {
 		return -1, err
 	}
-	return unix.Open(dest, flags, 0)
+	fd, err := openat2(d.parent, d.name, unix.O_PATH|unix.O_DIRECTORY, resolveDest)
+	if err == nil {
+		d.dir = fd
+	}
+	return fd, err
 }
 
-// shellQuote makes one word for a POSIX shell.
-func shellQuote(s string) string {
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+// Close lets go of it.
+func (d *Dest) Close() {
+	for _, fd := range []int{d.parent, d.dir} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	d.parent, d.dir = -1, -1
 }

@@ -21,7 +21,7 @@ func TestHostileTree(t *testing.T) {
 	write(t, filepath.Join(newDir(t), "unrelated"), secret)
 	fd := deadTmpfs(t, "size=4m,mode=755;tree")
 	dst := filepath.Join(newDir(t), "dst")
-	list, err := Collect(context.Background(), fd, dst, Limits{}, false)
+	list, err := Collect(context.Background(), fd, into(t, dst), Limits{}, false)
 	must(t, err)
 	verify(t, list, dst, Limits{})
 	deep := []string{`"sub/deep" dir 0 0755`, `"sub/deep/leaf" file 21 0644`}
@@ -126,7 +126,7 @@ func TestModes(t *testing.T) {
 		must(t, unix.Chmod(file, c.mode))
 		must(t, os.Mkdir(dst, 0o755))
 		old := syscall.Umask(int(c.umask))
-		list, err := Collect(context.Background(), openDir(t, src), dst, Limits{}, false)
+		list, err := Collect(context.Background(), openDir(t, src), into(t, dst), Limits{}, false)
 		syscall.Umask(old)
 		must(t, err)
 		want := `"f" file 1 ` + c.want
@@ -141,7 +141,7 @@ func TestUnreadableRoot(t *testing.T) {
 	src, dst := trees(t)
 	fd := openDir(t, src)
 	must(t, os.Chmod(src, 0))
-	list, err := Collect(context.Background(), fd, dst, Limits{}, false)
+	list, err := Collect(context.Background(), fd, into(t, dst), Limits{}, false)
 	must(t, err)
 	if os.Geteuid() == 0 {
 		verify(t, list, dst, Limits{})
@@ -283,7 +283,7 @@ func TestLimitsResolve(t *testing.T) {
 		"artifact limit: bytes of one file must be positive, not -1":       {FileBytes: -1},
 		"artifact limit: time must be positive, not -1ns":                  {Time: -1},
 	} {
-		list, err := Collect(context.Background(), -1, "/nonexistent/x", l, false)
+		list, err := Collect(context.Background(), -1, nil, l, false)
 		var r *refusal.Error
 		if !errors.As(err, &r) || err.Error() != want || list != nil {
 			t.Errorf("%v, %v, want %s", list, err, want)
@@ -293,7 +293,7 @@ func TestLimitsResolve(t *testing.T) {
 
 func TestBadSource(t *testing.T) {
 	src, dst := trees(t)
-	list, err := Collect(context.Background(), -1, dst, Limits{}, false)
+	list, err := Collect(context.Background(), -1, into(t, dst), Limits{}, false)
 	if want := `cannot collect artifact ".": bad file descriptor`; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
@@ -302,7 +302,7 @@ func TestBadSource(t *testing.T) {
 	fd, err := unix.Open(filepath.Join(src, "f"), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	must(t, err)
 	defer unix.Close(fd)
-	list, err = Collect(context.Background(), fd, dst, Limits{}, false)
+	list, err = Collect(context.Background(), fd, into(t, dst), Limits{}, false)
 	if !errors.Is(err, unix.ENOTDIR) {
 		t.Error(err)
 	}
@@ -317,7 +317,7 @@ func TestSourceOffset(t *testing.T) {
 	must(t, err)
 	defer unix.Close(fd)
 	for _, d := range []string{dst, dst + "2"} {
-		list, err := Collect(context.Background(), fd, d, Limits{}, false)
+		list, err := Collect(context.Background(), fd, into(t, d), Limits{}, false)
 		must(t, err)
 		wantLines(t, list, `"f" file 1 0644`)
 	}

@@ -6,15 +6,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandglass/pkg/hostpath"
 	"sandglass/pkg/result"
 )
 
 // chunk is how much is copied between two looks at the clock.
 const chunk = 128 << 10
-
-// tempPrefix starts the temporary names in the destination. A supervisor that
-// was killed in a copy leaves at most one.
-const tempPrefix = ".sandglass-"
 
 // file copies the pinned regular file to name in dst.
 func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.Stat_t) {
@@ -35,7 +32,7 @@ func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.
 	}
 	defer unix.Close(in)
 	c.at("opened", a.Path)
-	tmp, out, err := createTemp(dst)
+	tmp, out, err := hostpath.CreateTemp(dst, 0o600)
 	if err != nil {
 		c.fail(a, &destFault{err})
 		return
@@ -125,25 +122,6 @@ func writeAll(fd int, b []byte) error {
 		b = b[n:]
 	}
 	return nil
-}
-
-// createTemp makes an empty file that only the caller may open. The name is
-// random: in a destination that others can write to, nobody can take it first.
-func createTemp(dst int) (name string, fd int, err error) {
-	for range 100 {
-		var r [8]byte
-		if _, err := retry(func() (int, error) { return unix.Getrandom(r[:], 0) }); err != nil {
-			return "", -1, err
-		}
-		name = tempPrefix + hex.EncodeToString(r[:])
-		fd, err = retry(func() (int, error) {
-			return unix.Openat(dst, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
-		})
-		if err != unix.EEXIST {
-			return name, fd, err
-		}
-	}
-	return "", -1, unix.EEXIST
 }
 
 // place gives the finished file its name. Without force it must be free, which

@@ -75,13 +75,13 @@ func FuzzCollect(f *testing.F) {
 		before := snapshot(t, outside)
 		grow(src, outside, tree)
 		l := Limits{Files: int(files), Depth: int(depth) % (maxDepth + 1), Bytes: int64(bytes), FileBytes: int64(bytes)/2 + 1}
-		list, err := Collect(context.Background(), openDir(t, src), dst, l, false)
+		list, err := Collect(context.Background(), openDir(t, src), into(t, dst), l, false)
 		onlyLimits(t, err)
 		verify(t, list, dst, l)
 		if got := snapshot(t, outside); got != before {
 			t.Errorf("outside changed:\n%s", got)
 		}
-		again, err := Collect(context.Background(), openDir(t, src), dst, l, true)
+		again, err := Collect(context.Background(), openDir(t, src), into(t, dst), l, true)
 		onlyLimits(t, err)
 		verify(t, again, dst, l)
 		if lines(again) != lines(list) {

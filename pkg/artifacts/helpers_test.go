@@ -163,6 +163,23 @@ func openDir(t testing.TB, path string) int {
 	return fd
 }
 
+const tempNames = ".sandglass-"
+
+// into opens a destination as a run does. The temporary directory's own path
+// may have links.
+func into(t testing.TB, dst string) *Dest {
+	t.Helper()
+	if strings.HasPrefix(dst, "/proc/self/fd/") {
+		return &Dest{path: dst, parent: -1, dir: openDir(t, dst)}
+	}
+	parent, err := filepath.EvalSymlinks(filepath.Dir(dst))
+	must(t, err)
+	d, err := OpenDest(filepath.Join(parent, filepath.Base(dst)))
+	must(t, err)
+	t.Cleanup(d.Close)
+	return d
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -186,7 +203,7 @@ func trees(t testing.TB) (src, dst string) {
 // gather collects src into dst and fails on an error.
 func gather(t testing.TB, src, dst string, l Limits) []result.Artifact {
 	t.Helper()
-	list, err := Collect(context.Background(), openDir(t, src), dst, l, false)
+	list, err := Collect(context.Background(), openDir(t, src), into(t, dst), l, false)
 	must(t, err)
 	return list
 }
@@ -196,7 +213,7 @@ func gather(t testing.TB, src, dst string, l Limits) []result.Artifact {
 // error.
 func gatherPast(t testing.TB, src, dst string, l Limits, want string) []result.Artifact {
 	t.Helper()
-	list, err := Collect(context.Background(), openDir(t, src), dst, l, false)
+	list, err := Collect(context.Background(), openDir(t, src), into(t, dst), l, false)
 	var beyond *LimitError
 	if !errors.As(err, &beyond) || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)

@@ -120,7 +120,7 @@ func TestSwap(t *testing.T) {
 			before := snapshot(t, outside)
 			c.setup(t, src)
 			swapped := 0
-			list, err := collect(context.Background(), openDir(t, src), dst, c.limits, false, func(stage, path string) {
+			list, err := collect(context.Background(), openDir(t, src), into(t, dst), c.limits, false, func(stage, path string) {
 				if stage == c.stage && path == c.path {
 					swapped++
 					must(t, c.swap(src, dst, "../outside"))
@@ -136,7 +136,7 @@ func TestSwap(t *testing.T) {
 			if got := snapshot(t, outside); got != before {
 				t.Errorf("outside changed:\n%s", got)
 			}
-			if got := snapshot(t, dst); strings.Contains(got, tempPrefix) || strings.Contains(got, secret) {
+			if got := snapshot(t, dst); strings.Contains(got, tempNames) || strings.Contains(got, secret) {
 				t.Errorf("a temporary file or the secret is left:\n%s", got)
 			}
 		})
@@ -165,9 +165,9 @@ func TestTempNameSwapped(t *testing.T) {
 	oneFile(t, src)
 	victim := filepath.Join(filepath.Dir(dst), "victim")
 	write(t, victim, secret)
-	_, err := collect(context.Background(), openDir(t, src), dst, Limits{}, true, func(stage, _ string) {
+	_, err := collect(context.Background(), openDir(t, src), into(t, dst), Limits{}, true, func(stage, _ string) {
 		if stage == "copied" {
-			names, err := filepath.Glob(filepath.Join(dst, tempPrefix+"*"))
+			names, err := filepath.Glob(filepath.Join(dst, tempNames+"*"))
 			if err != nil || len(names) != 1 {
 				t.Fatal(names, err)
 			}
@@ -191,7 +191,7 @@ func TestCancel(t *testing.T) {
 		}
 		cause := errors.New("the caller's reason")
 		ctx, cancel := context.WithCancelCause(context.Background())
-		list, err := collect(ctx, openDir(t, src), dst, Limits{}, false, func(s, path string) {
+		list, err := collect(ctx, openDir(t, src), into(t, dst), Limits{}, false, func(s, path string) {
 			if s == stage && path == "b" {
 				cancel(cause)
 			}
@@ -209,7 +209,7 @@ func TestCancelInLastFile(t *testing.T) {
 	src, dst := trees(t)
 	oneFile(t, src)
 	ctx, cancel := context.WithCancel(context.Background())
-	list, err := collect(ctx, openDir(t, src), dst, Limits{}, false, func(stage, _ string) {
+	list, err := collect(ctx, openDir(t, src), into(t, dst), Limits{}, false, func(stage, _ string) {
 		if stage == "copied" {
 			cancel()
 		}
@@ -224,7 +224,7 @@ func TestCancelInLastFile(t *testing.T) {
 func TestTimeLimit(t *testing.T) {
 	src, dst := trees(t)
 	oneFile(t, src)
-	list, err := Collect(context.Background(), openDir(t, src), dst, Limits{Time: 1}, false)
+	list, err := Collect(context.Background(), openDir(t, src), into(t, dst), Limits{Time: 1}, false)
 	if !errors.Is(err, ErrTime) {
 		t.Error(err)
 	}
@@ -253,8 +253,9 @@ func TestRace(t *testing.T) {
 	fd := openDir(t, src)
 	go swapper(src, dst, outside, &swaps, stop, done)
 	seen, collections := map[string]int{}, int64(0)
+	dest := into(t, dst)
 	for ; swaps.Load() < rounds || collections < rounds; collections++ {
-		list, _ := Collect(context.Background(), fd, dst, Limits{}, true)
+		list, _ := Collect(context.Background(), fd, dest, Limits{}, true)
 		for _, a := range list {
 			seen[a.Type+" "+a.Skipped]++
 			if a.Type == typeFile && a.Skipped == "" && a.Size != 7 && a.Size != 0 {

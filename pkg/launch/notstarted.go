@@ -21,35 +21,36 @@ func (s *session) notStarted() {
 			return
 		}
 		e.Outcome = result.Failed
-		e.Error = "init: " + r.Step + ": " + detail(r, errno)
+		e.Error = "init: " + refusal.Line(r.Step+": "+detail(r, errno)) // with names of an image's
 		explainStep(e, r.Step, errno)
 		return
 	}
 	e.Outcome, e.ExitCode = result.Refused, refusal.ExitNotExecutable
-	argv := s.box.Config.Argv
-	name := argv[0]
+	// Both may come from a model: they are quoted in a sentence as in a hint.
+	argv0 := s.box.Config.Argv[0]
+	name, path := refusal.Word(argv0), refusal.Word(r.Path)
 	switch {
 	case errno == unix.ENOENT && r.Path == "", errno == unix.ENOTDIR && r.Path == "":
 		e.ExitCode = refusal.ExitNotFound
-		e.Error, e.Hints = "command not found: "+name, whereIs(name)
+		e.Error, e.Hints = "command not found: "+name, whereIs(argv0)
 	case errno == unix.ENOENT || errno == unix.ENOTDIR:
 		e.ExitCode = refusal.ExitNotFound
-		e.Error = r.Path + ": its interpreter or loader does not exist inside"
-		e.Hints = []string{"head -c 128 " + shellQuote(r.Path) + " | head -n 1   # the #! line names the interpreter"}
+		e.Error = path + ": its interpreter or loader does not exist inside"
+		e.Hints = []string{"head -c 128 -- " + refusal.Shell(r.Path) + " | head -n 1   # the #! line names the interpreter"}
 	case errno == unix.ENOEXEC:
-		e.Error = r.Path + ": not a program this machine can run (wrong architecture, or a script without a #! line)"
-		e.Hints = []string{"sandglass run -- sh " + shellQuote(r.Path) + "   # if it is a shell script"}
+		e.Error = path + ": not a program this machine can run (wrong architecture, or a script without a #! line)"
+		e.Hints = []string{"sandglass run -- sh " + refusal.Shell(r.Path) + "   # if it is a shell script"}
 	case errno == unix.E2BIG:
 		e.Error = "argument list too long"
 		e.Hints = []string{"sandglass run -i -- COMMAND < data   # hand large data in on stdin, or with -v"}
 	case errno == unix.EISDIR:
 		e.Error = "not executable: " + name + " is a directory"
-		e.Hints = []string{"sandglass run -- ls " + shellQuote(name) + "   # what it holds"}
+		e.Hints = []string{"sandglass run -- ls -- " + refusal.Shell(argv0) + "   # what it holds"}
 	case errno == unix.EACCES:
 		e.Error = "not executable: " + name
 		e.Hints = []string{
-			"sandglass run -- cat " + shellQuote(name) + "   # to read it",
-			"sandglass run -- sh " + shellQuote(name) + "   # if it is a shell script",
+			"sandglass run -- cat -- " + refusal.Shell(argv0) + "   # to read it",
+			"sandglass run -- sh " + refusal.Shell(argv0) + "   # if it is a shell script",
 		}
 	default:
 		e.Error = "cannot execute " + name + ": " + errno.Error()
@@ -60,11 +61,11 @@ func (s *session) notStarted() {
 // only the finished root shows: nothing of ours has failed, and nothing was run.
 func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
 	if dir, ok := strings.CutPrefix(r.Step, "enter "); ok && (errno == unix.ENOENT || errno == unix.ENOTDIR || errno == unix.EACCES || errno == unix.ELOOP) {
-		e.Error = "--workdir: " + dir + ": " + errno.Error() + " inside"
+		e.Error = "--workdir: " + refusal.Word(dir) + ": " + errno.Error() + " inside"
 		if errno == unix.ENOENT {
-			e.Error = "--workdir: there is no directory " + dir + " inside"
+			e.Error = "--workdir: there is no directory " + refusal.Word(dir) + " inside"
 		}
-		e.Hints = []string{"-v \"$PWD:" + dir + "\" -w " + dir + "   # if it is to be this directory of the host", "--workdir /work"}
+		e.Hints = []string{"-v \"$PWD\":" + refusal.Shell(dir) + " -w " + refusal.Shell(dir) + "   # if it is to be this directory of the host", "--workdir /work"}
 		e.Outcome, e.ExitCode = result.Refused, refusal.ExitRefused
 		return true
 	}
@@ -80,7 +81,7 @@ func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
 	default:
 		return false
 	}
-	e.Error = "mount target " + target + ": " + r.Path
+	e.Error = "mount target " + refusal.Word(target) + ": " + refusal.Line(r.Path)
 	e.Outcome, e.ExitCode = result.Refused, refusal.ExitRefused
 	return true
 }
@@ -89,7 +90,7 @@ func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
 // outside the view, or not at all.
 func whereIs(name string) []string {
 	if strings.Contains(name, "/") {
-		return []string{"sandglass run -- ls -ld " + shellQuote(name)}
+		return []string{"sandglass run -- ls -ld -- " + refusal.Shell(name)}
 	}
 	for _, dir := range strings.Split(os.Getenv("PATH"), ":") {
 		path := dir + "/" + name
@@ -97,7 +98,7 @@ func whereIs(name string) []string {
 			continue
 		}
 		at := "/opt/" + name
-		return []string{"sandglass run -v " + shellQuote(path+":"+at) + " -- " + shellQuote(at) + "   # the host has it outside /usr"}
+		return []string{"sandglass run -v " + refusal.Shell(path+":"+at) + " -- " + refusal.Shell(at) + "   # the host has it outside /usr"}
 	}
 	return []string{"sandglass run -- ls /usr/bin   # the commands that are inside"}
 }
@@ -107,15 +108,4 @@ func detail(r *wire.Report, errno syscall.Errno) string {
 		return r.Path
 	}
 	return errno.Error()
-}
-
-// shellQuote makes s one word of a POSIX shell, for hints that are pasted.
-func shellQuote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%") == "" {
-		return s
-	}
-	if strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f }) {
-		return "NAME" // a control character in a hint would reach the terminal
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

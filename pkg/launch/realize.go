@@ -62,19 +62,11 @@ func (r *realizer) one(it *rootfs.Item) (wire.Op, error) {
 	return op, nil
 }
 
-// content opens the bytes of a file that is copied in.
+// content is the bytes of a file that is copied in. A file of the host's was
+// opened when it was judged: its name could be another's by now.
 func content(it *rootfs.Item) (*os.File, error) {
-	if it.CopyFrom != "" {
-		f, err := os.OpenFile(it.CopyFrom, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
-		if err != nil {
-			return nil, refusal.Newf("%v", err)
-		}
-		st, err := f.Stat()
-		if err != nil || !st.Mode().IsRegular() {
-			f.Close()
-			return nil, refusal.Newf("file %s is not a regular file", it.CopyFrom)
-		}
-		return f, nil
+	if it.File != nil {
+		return it.File, nil
 	}
 	fd, err := unix.MemfdCreate("code", unix.MFD_CLOEXEC)
 	if err != nil {
@@ -99,10 +91,10 @@ func (r *realizer) tree(it *rootfs.Item) (int, error) {
 	defer unix.Close(src)
 	var st unix.Stat_t
 	if err := unix.Fstat(src, &st); err != nil {
-		return -1, refusal.Newf("%s: %v", it.Source, err)
+		return -1, refusal.Newf("%s: %v", refusal.Word(it.Source), err)
 	}
 	if it.Ino != 0 && (st.Ino != it.Ino || uint64(st.Dev) != it.Dev) {
-		return -1, refusal.Newf("%s was replaced by another file since it was checked", it.Source)
+		return -1, refusal.Newf("%s was replaced by another file since it was checked", refusal.Word(it.Source))
 	}
 	fd, err := unix.OpenTree(src, "", unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_EMPTY_PATH|unix.AT_RECURSIVE)
 	if err != nil {
@@ -134,9 +126,9 @@ func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
 	}
 	if it.IDMap && (err == unix.EINVAL || err == unix.EPERM) {
 		if !worldReadable(st) || it.Attr&wire.ReadOnly == 0 {
-			return refusal.Newf("%s: its file system cannot map ids (%v), so the sandbox's own id could not read or write it", it.Source, err).
-				Hint("cp -a %s /var/tmp/   # to a file system that can: ext4, xfs, btrfs, tmpfs (Linux 6.3)", it.Source).
-				Hint("chmod -R a+rX %s   # or let everybody read it", it.Source)
+			return refusal.Newf("%s: its file system cannot map ids (%v), so the sandbox's own id could not read or write it", refusal.Word(it.Source), err).
+				Hint("cp -a -- %s /var/tmp/   # to a file system that can: ext4, xfs, btrfs, tmpfs (Linux 6.3)", refusal.Shell(it.Source)).
+				Hint("chmod -R a+rX -- %s   # or let everybody read it", refusal.Shell(it.Source))
 		}
 		attr.Attr_set &^= unix.MOUNT_ATTR_IDMAP
 		attr.Userns_fd = 0
@@ -149,6 +141,7 @@ func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
 }
 
 func refuseMount(path, call string, err error) *refusal.Error {
+	path = refusal.Word(path)
 	r := refusal.Newf("%s: %s: %v", path, call, err)
 	// openat2 asks for the file's own permissions, which the errno says enough of.
 	if errno, ok := err.(syscall.Errno); ok && (call != "openat2" || errno == unix.ENOSYS) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"sandglass/internal/refusal"
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/result"
 	"sandglass/pkg/wire"
@@ -70,12 +71,37 @@ func TestNotStarted(t *testing.T) {
 		{"other machine", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.ENOEXEC), Path: "/x/prog"}, result.Refused, 126, "/x/prog: not a program this machine can run (wrong architecture, or a script without a #! line)"},
 		{"too long", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.E2BIG), Path: "/x/prog"}, result.Refused, 126, "argument list too long"},
 		{"step", wire.Report{Type: wire.TypeFailed, Step: "mount /usr", Errno: uint32(unix.EIO)}, result.Failed, 0, "init: mount /usr: input/output error"},
+		{"path that steers the terminal", wire.Report{Type: wire.TypeNotStarted, Errno: uint32(unix.ENOEXEC), Path: "/x/\x1b[2J$(id)\nsandglass: forged"}, result.Refused, 126,
+			`"/x/\x1b[2J$(id)\nsandglass: forged": not a program this machine can run (wrong architecture, or a script without a #! line)`},
+		{"step of an image's name", wire.Report{Type: wire.TypeFailed, Step: "mount /a\x1b[2J\nforged", Errno: uint32(unix.EIO)}, result.Failed, 0, `init: mount /a\x1b[2J\nforged: input/output error`},
 		{"step with a note", wire.Report{Type: wire.TypeFailed, Step: "mount /usr", Errno: uint32(unix.ESTALE), Path: "was replaced"}, result.Failed, 0, "init: mount /usr: was replaced"},
 	} {
 		s := session{end: &Ending{}, box: &Box{Config: wire.Config{Argv: []string{"prog"}}}, failed: &c.report}
 		s.verdict()
+		for _, h := range s.end.Hints {
+			if h != refusal.Line(h) {
+				t.Errorf("%s: hint %q", c.name, h)
+			}
+		}
 		if e := s.end; e.Outcome != c.outcome || e.ExitCode != c.code || e.Error != c.message {
 			t.Errorf("%s: got %s code %d %q", c.name, e.Outcome, e.ExitCode, e.Error)
+		}
+	}
+}
+
+// A hint is pasted into a shell: what was asked for must stay one word of it.
+func TestHintsCanBePasted(t *testing.T) {
+	const name = "/x/a b;$(id)"
+	for errno, want := range map[unix.Errno]string{
+		unix.ENOENT:  "sandglass run -- ls -ld -- '/x/a b;$(id)'",
+		unix.ENOTDIR: "sandglass run -- ls -ld -- '/x/a b;$(id)'",
+		unix.EACCES:  "sandglass run -- cat -- '/x/a b;$(id)'   # to read it",
+		unix.EISDIR:  "sandglass run -- ls -- '/x/a b;$(id)'   # what it holds",
+	} {
+		s := session{end: &Ending{}, box: &Box{Config: wire.Config{Argv: []string{name}}}, failed: &wire.Report{Type: wire.TypeNotStarted, Errno: uint32(errno)}}
+		s.verdict()
+		if len(s.end.Hints) == 0 || s.end.Hints[0] != want {
+			t.Errorf("%v: %q, want %q", errno, s.end.Hints, want)
 		}
 	}
 }

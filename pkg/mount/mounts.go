@@ -138,21 +138,41 @@ func (b *Builder) bind(o *wire.Op) error {
 	if o.Recursive {
 		flags |= unix.AT_RECURSIVE
 	}
-	fd, err := unix.OpenTree(unix.AT_FDCWD, o.Source, flags)
+	from, path := unix.AT_FDCWD, o.Source
+	if o.Ino != 0 {
+		src, err := b.checked(o)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(src)
+		from, path, flags = src, "", flags|unix.AT_EMPTY_PATH
+	}
+	fd, err := unix.OpenTree(from, path, flags)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if o.Ino != 0 {
+	return b.attach(fd, o)
+}
+
+// checked opens the source that was looked at. Its path had no links then, so a
+// link on it now was put there since, to mount what nobody judged.
+func (b *Builder) checked(o *wire.Op) (int, error) {
+	how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}
+	fd, err := unix.Openat2(unix.AT_FDCWD, o.Source, how)
+	if err == nil {
 		var st unix.Stat_t
-		if err := unix.Fstat(fd, &st); err != nil {
-			return err
+		if err = unix.Fstat(fd, &st); err == nil && (st.Ino != o.Ino || uint64(st.Dev) != o.Dev) {
+			err = unix.ESTALE
 		}
-		if st.Ino != o.Ino || uint64(st.Dev) != o.Dev {
-			return &Error{Op: Name(o), Errno: unix.ESTALE, Note: "the source was replaced by another file since it was checked"}
+		if err != nil {
+			unix.Close(fd)
 		}
 	}
-	return b.attach(fd, o)
+	if err == unix.ELOOP || err == unix.ESTALE {
+		err = &Error{Op: Name(o), Errno: unix.ESTALE, Note: "the source was replaced by another file since it was checked"}
+	}
+	return fd, err
 }
 
 // inner binds a directory of the new root to a second place.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sandglass/internal/refusal"
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/policy"
@@ -226,7 +227,7 @@ func (e *Explanation) Text() string {
 		}
 	}
 	line("program     ", words(e.Program.Argv))
-	line("in          ", e.Program.Dir)
+	line("in          ", shown(e.Program.Dir))
 	line("user        ", e.Identity.Inside, " inside; on the host ", e.Identity.Host)
 	line("namespaces  ", strings.Join(e.Namespaces, " "))
 	line("seccomp     ", e.Seccomp.Name, " (", strconv.Itoa(e.Seccomp.Instructions), " instructions, sha256 ", e.Seccomp.SHA256, ")")
@@ -244,13 +245,21 @@ func (e *Explanation) Text() string {
 	list("steps of init, in order", e.Steps)
 	line("the step \"mounts\", in order")
 	for i, m := range e.Mounts {
-		line("  ", pad(strconv.Itoa(i+1)+".", 4), pad(m.Op, 7), strings.TrimRight(pad(m.Target, 30)+pad(m.Source, 24)+m.Flags, " "))
+		line("  ", pad(strconv.Itoa(i+1)+".", 4), pad(m.Op, 7), strings.TrimRight(pad(shown(m.Target), 30)+pad(shown(m.Source), 24)+m.Flags, " "))
 	}
 	list("the program's own process, in order", e.Child)
 	if e.Refused != "" {
 		line("a run here would be refused: ", e.Refused)
 	}
 	return b.String()
+}
+
+// shown is a path of an image's or of the host's on a line of ours.
+func shown(path string) string {
+	if path == "" {
+		return ""
+	}
+	return refusal.Word(path)
 }
 
 // words quotes what could steer a terminal or hide where a word ends.

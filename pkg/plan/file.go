@@ -11,12 +11,8 @@ import (
 
 // mountedAt is where a host file is inside because -v shows its directory, and
 // whether one does. A script then runs from there and not as a copy, and finds
-// the files beside it.
-func (b *builder) mountedAt(path string) (string, bool) {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", false
-	}
+// the files beside it. real is its path without links.
+func (b *builder) mountedAt(real string) (string, bool) {
 	for _, m := range b.mapped {
 		rel, err := filepath.Rel(m.Path, real)
 		if err != nil || rel == ".." || strings.HasPrefix(rel, "../") {
@@ -66,27 +62,16 @@ func unknownKind(path string) error {
 		compile = "rustc -o /work/a /task/%s && /work/a"
 	case ".go":
 		const flags = "--memory 1g --disk 512m --pids-limit 256 --cpus 2 --timeout 120s"
-		return source(e, flags+" -v "+shellQuote(dir)+":/task -e GOCACHE=/tmp/c -- go run", shellQuote("/task/"+name))
+		return source(e, flags+" -v "+refusal.Shell(dir)+":/task -e GOCACHE=/tmp/c -- go run", refusal.Shell("/task/"+name))
 	}
 	if compile != "" {
-		script := strings.ReplaceAll(compile, "%s", shellQuote(name))
-		return source(e, "-v "+shellQuote(dir)+":/task -- sh -c", shellQuote(script))
+		script := strings.ReplaceAll(compile, "%s", refusal.Shell(name))
+		return source(e, "-v "+refusal.Shell(dir)+":/task -- sh -c", refusal.Shell(script))
 	}
-	return e.Hint("sandglass run --lang python %s   # says what language it is", shellQuote(path))
+	return e.Hint("sandglass run --lang python %s   # says what language it is", refusal.Shell(path))
 }
 
 func source(e *refusal.Error, flags, last string) error {
 	e.What += "; it is source that is compiled first"
 	return e.Hint("sandglass run %s %s", flags, last)
-}
-
-// shellQuote makes s one word of a POSIX shell, for hints that are pasted.
-func shellQuote(s string) string {
-	if s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+=:,@%") == "" {
-		return s
-	}
-	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return "FILE" // a control character in a hint would reach the terminal
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

@@ -26,12 +26,8 @@ func (b *builder) mounts() error {
 }
 
 func (b *builder) source(path string, write bool) (rootfs.Source, error) {
-	real, err := filepath.EvalSymlinks(path)
+	real, err := b.judge("mount source", path, write)
 	if err != nil {
-		return rootfs.Source{}, refusal.Newf("mount source %s: %v", strconv.Quote(path), cause(err)).
-			Hint("ls -ld %s", strconv.Quote(path))
-	}
-	if err := b.plan.Spec.CheckSource(real, write); err != nil {
 		return rootfs.Source{}, err
 	}
 	src, mode, err := rootfs.Pin(real)
@@ -43,11 +39,11 @@ func (b *builder) source(path string, write bool) (rootfs.Source, error) {
 	}
 	if kind := badKind(mode); kind != "" && !allowed(&b.plan.Spec, real) {
 		return rootfs.Source{}, refusal.Newf("mount source %s is a %s: it leads out of the sandbox", strconv.Quote(path), kind).
-			Hint("--allow-mount %s   # only if the program may speak to it", strconv.Quote(real))
+			Hint("--allow-mount %s   # only if the program may speak to it", refusal.Shell(real))
 	}
 	if err := readable(real, mode); err != nil {
 		return rootfs.Source{}, refusal.Newf("mount source %s: %v", strconv.Quote(path), err).
-			Hint("ls -ld %s", strconv.Quote(path))
+			Hint("ls -ld -- %s", refusal.Shell(path))
 	}
 	return src, nil
 }

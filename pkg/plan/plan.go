@@ -7,8 +7,10 @@ package plan
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/artifacts"
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/rootfs"
@@ -25,6 +27,10 @@ type Plan struct {
 	Filter  seccomp.Filter
 	Rlimits []wire.Rlimit
 	Cgroup  cgroup.Limits
+	// Out is where the artefacts go, open since it was judged; nil for nowhere.
+	Out *artifacts.Dest
+
+	files []*os.File
 }
 
 // Program is what init executes.
@@ -38,13 +44,14 @@ type Program struct {
 // Hostname inside, always the same.
 const Hostname = "sandglass"
 
-// Build decides everything. The errors are *refusal.Error.
+// Build decides everything. Close the plan. The errors are *refusal.Error.
 func Build(s policy.Spec) (*Plan, error) {
 	p, err := Begin(s)
-	if err == nil {
-		err = p.Complete()
-	}
 	if err != nil {
+		return nil, err
+	}
+	if err := p.Complete(); err != nil {
+		p.Close()
 		return nil, err
 	}
 	return p, nil
@@ -68,10 +75,11 @@ func Begin(s policy.Spec) (*Plan, error) {
 	return b.plan, nil
 }
 
-// Complete decides the rest. It may be called once.
+// Complete decides the rest, and opens the host's files that it decides on:
+// Close the plan, also after an error. It may be called once.
 func (p *Plan) Complete() error {
 	b := &builder{plan: p, finder: finder()}
-	for _, step := range []func() error{b.mounts, b.runtimes, b.program, b.environment} {
+	for _, step := range []func() error{b.mounts, b.trusted, b.out, b.image, b.runtimes, b.program, b.environment} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -98,6 +106,7 @@ type builder struct {
 	code   *rootfs.Code
 	venv   string
 	mapped []rootfs.Bind
+	root   rootfs.Source // the image, unless it is the host
 }
 
 // home is the caller's home directory without links, for mount sources are
@@ -119,8 +128,18 @@ func finder() runtimes.Finder {
 	return runtimes.Finder{Path: path, Home: home(), Getenv: os.Getenv, Cwd: cwd}
 }
 
+// filter loads the filter, a file's by its path without links: see trusted.
 func (b *builder) filter() (err error) {
-	b.plan.Filter, err = seccomp.Load(b.plan.Spec.Seccomp)
+	name := b.plan.Spec.Seccomp
+	if filepath.IsAbs(name) {
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			if err := b.plan.Spec.CheckLink("--seccomp: "+strconv.Quote(name), name, real, filepath.EvalSymlinks); err != nil {
+				return err
+			}
+			name = real
+		}
+	}
+	b.plan.Filter, err = seccomp.Load(name)
 	return err
 }
 
@@ -129,7 +148,7 @@ func (b *builder) host() bool { return b.plan.Spec.Image == "host" }
 func (b *builder) input() {
 	s := &b.plan.Spec
 	b.plan.Input = rootfs.Input{
-		Image: s.Image, UID: s.User.UID, GID: s.User.GID,
+		Image: s.Image, Root: b.root, UID: s.User.UID, GID: s.User.GID,
 		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code,
 		Disk: s.Limits.Disk, DiskInodes: s.Limits.DiskInodes,
 		Proc: s.Proc != "none", Workdir: s.Workdir,

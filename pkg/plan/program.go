@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
 	"sandglass/pkg/rootfs"
 	"sandglass/pkg/runtimes"
 )
@@ -46,10 +47,15 @@ func (b *builder) runCode(lang, name string, code *rootfs.Code) error {
 
 // runFile runs a host file: a script by its extension or #! line, or a binary.
 func (b *builder) runFile(path string) error {
-	head, size, err := look(path)
+	real, err := b.judge("file", path, false)
 	if err != nil {
 		return err
 	}
+	f, head, size, err := look(path, real)
+	if err != nil {
+		return err
+	}
+	b.plan.keep(f)
 	name := filepath.Base(path)
 	elf := bytes.HasPrefix(head, []byte("\x7fELF"))
 	if _, known := runtimes.Lang(name); elf && known && b.host() {
@@ -57,7 +63,7 @@ func (b *builder) runFile(path string) error {
 		// one that was named, and a virtual environment's python not its own.
 		return b.runCommand(append([]string{path}, b.plan.Spec.Program.Args...))
 	}
-	code := &rootfs.Code{CopyFrom: path, Size: size, Name: name}
+	code := &rootfs.Code{File: f, CopyFrom: real, Size: size, Name: name}
 	lang := b.plan.Spec.Program.Lang
 	if lang == "" {
 		lang, _ = runtimes.ByExtension(path)
@@ -65,7 +71,7 @@ func (b *builder) runFile(path string) error {
 			lang = ""
 		}
 	}
-	at, mounted := b.mountedAt(path)
+	at, mounted := b.mountedAt(real)
 	if lang != "" && mounted && !elf {
 		return b.runMounted(lang, at)
 	}
@@ -113,31 +119,31 @@ func (b *builder) saysOther(head []byte, lang string) bool {
 	return err == nil
 }
 
-// look reads the head of a regular file that is to be copied in.
-func look(path string) (head []byte, size int64, err error) {
-	// A FIFO or device given as the program must not block or act on open.
-	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
-	if err != nil {
-		return nil, 0, refusal.Newf("file %s: %v", strconv.Quote(path), cause(err)).Hint("ls -l %s", strconv.Quote(path))
+// look opens the regular file that is to be copied in, and reads its head. What
+// is copied later is what was opened here.
+func look(path, real string) (f *os.File, head []byte, size int64, err error) {
+	fail := func(err error) (*os.File, []byte, int64, error) {
+		if f != nil {
+			f.Close()
+		}
+		return nil, nil, 0, err
 	}
-	defer f.Close()
-	st, err := f.Stat()
-	if err != nil {
-		return nil, 0, refusal.Newf("file %s: %v", strconv.Quote(path), cause(err))
-	}
-	if !st.Mode().IsRegular() {
-		return nil, 0, refusal.Newf("file %s is not a regular file", strconv.Quote(path))
-	}
-	if st.Size() > maxCopy {
-		return nil, 0, refusal.Newf("file %s is larger than 256 MiB", strconv.Quote(path)).
-			Hint("sandglass run -v %s:/opt/program -- /opt/program", strconv.Quote(path))
+	f, size, err = hostpath.OpenRegular(real)
+	switch {
+	case err == hostpath.ErrNotRegular:
+		return fail(refusal.Newf("file %s is not a regular file", strconv.Quote(path)))
+	case err != nil:
+		return fail(refusal.Newf("file %s: %v", strconv.Quote(path), cause(err)).Hint("ls -l -- %s", refusal.Shell(path)))
+	case size > maxCopy:
+		return fail(refusal.Newf("file %s is larger than 256 MiB", strconv.Quote(path)).
+			Hint("sandglass run -v %s -- /opt/program", refusal.Shell(path+":/opt/program")))
 	}
 	head = make([]byte, 512)
-	n, err := io.ReadFull(f, head)
-	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
-		return nil, 0, refusal.Newf("file %s: %v", strconv.Quote(path), cause(err))
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return fail(refusal.Newf("file %s: %v", strconv.Quote(path), cause(err)))
 	}
-	return head[:n], st.Size(), nil
+	return f, head[:n], size, nil
 }
 
 // runCommand runs argv as it stands. A host path that the view does not have is

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"path/filepath"
+	"strings"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/rootfs"
@@ -18,6 +19,9 @@ func (b *builder) runtimes() error {
 		return nil
 	}
 	if dir := b.plan.Spec.Venv; dir != "" {
+		if _, err := b.judge("virtual environment", dir, false); err != nil {
+			return err
+		}
 		found, err := b.finder.Venv(dir)
 		if err != nil {
 			return refused(err)
@@ -33,7 +37,9 @@ func (b *builder) runtimes() error {
 	}
 	for _, name := range names {
 		if found, err := b.finder.Find(name); err == nil {
-			if err := b.adopt(found); err != nil {
+			err := b.adopt(found)
+			// One that nobody asked for and that cannot be had is only not there.
+			if argv := b.plan.Spec.Program.Command; err != nil && len(argv) > 0 && argv[0] == name {
 				return err
 			}
 		}
@@ -62,22 +68,29 @@ func (b *builder) interpreter(name string) (string, error) {
 	return found.Exe, b.adopt(found)
 }
 
-// adopt adds what an interpreter needs inside.
+// adopt adds what an interpreter needs inside. What lies where no mount may
+// come from is refused as a mount is: it was found by the caller's PATH, by a
+// link, by a file that an earlier run has written.
 func (b *builder) adopt(in runtimes.Interpreter) error {
 	paths := in.Extra
 	if in.Prefix != "" {
 		paths = append([]string{in.Prefix}, paths...)
 	}
+	var binds []rootfs.Bind
 	for _, p := range paths {
 		if b.bound(p) {
 			continue
 		}
-		src, err := rootfs.Look(p)
-		if err != nil {
-			return refusal.Newf("interpreter %s: %s: %v", in.Name, p, err)
+		if err := b.plan.Spec.CheckSource(p, false); err != nil && !ownConfig(p) {
+			return err
 		}
-		b.binds = append(b.binds, rootfs.Bind{Source: src, Open: true})
+		src, _, err := rootfs.Pin(p)
+		if err != nil {
+			return refusal.Newf("interpreter %s: %s: %v", refusal.Word(in.Name), refusal.Word(p), err)
+		}
+		binds = append(binds, rootfs.Bind{Source: src, Open: true})
 	}
+	b.binds = append(b.binds, binds...)
 	for _, l := range in.Links {
 		b.name(l.Path, l.Target)
 	}
@@ -90,6 +103,12 @@ func (b *builder) adopt(in runtimes.Interpreter) error {
 		b.name(rootfs.NamesDir+"/"+base, in.Exe)
 	}
 	return nil
+}
+
+// ownConfig are the places in /etc of which package runtimes names single files
+// that an interpreter does not start without.
+func ownConfig(path string) bool {
+	return strings.HasPrefix(path, "/etc/java-") || strings.HasPrefix(path, "/etc/R/")
 }
 
 func (b *builder) bound(path string) bool {

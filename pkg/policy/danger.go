@@ -54,12 +54,17 @@ const homeSecrets = ".ssh .gnupg .aws .azure .kube .docker .podman .config .netr
 	" .gradle/gradle.properties .composer/auth.json .nuget/NuGet .dbus .Xauthority .ICEauthority .bash_history .zsh_history" +
 	" .python_history .node_repl_history .psql_history .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo" +
 	" .histfile .histdb .snowflake .databricks .oci .minikube .helm .ansible .chef .putty .subversion" +
-	" .cache/huggingface .kaggle .jupyter .netlify .heroku .fly .vscode-server .electrum .bitcoin .ethereum"
+	" .cache/huggingface .kaggle .jupyter .netlify .heroku .fly .vscode .vscode-server .cursor .electrum .bitcoin .ethereum" +
+	" .claude .claude.json .codex .gemini .dockercfg .tsh .cloudflared .ngrok2 .doctl .linode-cli .railway .supabase .expo .sentryclirc" +
+	" .wgetrc .curlrc .authinfo .authinfo.gpg .msmtprc .fetchmailrc .offlineimaprc .mbsyncrc .cert .step .sops .age .1password" +
+	" .Private .ecryptfs .purple .irssi .weechat .local/share/fish .local/share/TelegramDesktop snap .var"
 
 // homeStartup are paths below a home directory that the host runs code from.
 const homeStartup = ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin" +
 	" .kshrc .cshrc .tcshrc .xinitrc .xprofile .xsession .xsessionrc .inputrc .vimrc .vim .emacs .emacs.d .pythonrc" +
 	" .local/bin .local/lib .local/share/applications .local/share/systemd bin .gdbinit .tmux.conf .screenrc .npm-global" +
+	" .envrc .direnvrc .xonshrc .irbrc .Rprofile .julia .ipython .duckdbrc .sqliterc" +
+	" .psqlrc .selected_editor .pam_environment .nanorc .wezterm.lua .lesskey .asdf .volta .deno .bun .local/share/mise" +
 	" .cargo/bin .rustup .pyenv .rbenv .nvm .sdkman .oh-my-zsh .hgrc .mailcap .forward .rhosts .k5login"
 
 // systemPlaces are what the host runs as; harmless to read, not to write.
@@ -165,6 +170,14 @@ func below(p, dir string) bool {
 	return len(p) > len(dir)+1 && p[len(dir)] == '/' && p[:len(dir)] == dir
 }
 
+// MayFollow says that a symbolic link in this directory may be followed on the
+// way to what is written: no sandbox can be given the directory for writing, so
+// no program made the link.
+func (s *Spec) MayFollow(dir string) bool {
+	_, bad := DangerousWrite(dir, s.Home)
+	return bad
+}
+
 // CheckSource refuses a dangerous host path unless AllowMounts names that very
 // path. The mount planner calls it again with links resolved; only naming the
 // resolved path then helps, since a link can be turned after it was allowed.
@@ -174,6 +187,14 @@ func (s *Spec) CheckSource(resolved string, write bool) error {
 		return nil
 	}
 	return e.Hint("share only the files the task needs: -v \"$PWD/task:/task:ro\"")
+}
+
+// CheckWritten is CheckSource for a place that the supervisor itself writes to.
+func (s *Spec) CheckWritten(flag, resolved string) error {
+	if e := s.danger(resolved, true); e != nil {
+		return where(flag, e)
+	}
+	return nil
 }
 
 func (s *Spec) danger(resolved string, write bool) *refusal.Error {
@@ -186,5 +207,5 @@ func (s *Spec) danger(resolved string, write bool) *refusal.Error {
 		return nil
 	}
 	return refusal.Newf("host path %s is refused: %s", quote(resolved), why).
-		Hint("if it must be this path: --allow-mount %s", shellQuote(resolved))
+		Hint("if it must be this path: --allow-mount %s", refusal.Shell(resolved))
 }

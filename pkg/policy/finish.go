@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
 )
 
 // MaxCode is the largest code that -c or stdin may give, in bytes.
@@ -27,6 +28,7 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 	if err := h.absolutePaths(p); err != nil {
 		return err
 	}
+	s.Home = h.home(p)
 	// First of all, so that every refusal below can be written there.
 	if err := s.checkReach("--result", p.ResultFile); err != nil {
 		return err
@@ -41,7 +43,7 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 	if err := h.absolutePaths(p); err != nil { // program may have found a file or an image
 		return err
 	}
-	s.Home = h.home(s)
+	s.Home = h.home(p)
 	swap := p.pending.memorySwap
 	switch {
 	case swap != 0 && swap != s.Limits.Memory:
@@ -56,9 +58,11 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 
 // home is the caller's home with its links resolved, because resolved sources
 // are compared with it. It is only looked up when a path has to be judged.
-func (h Host) home(s *Spec) string {
+func (h Host) home(p *Parsed) string {
+	s := &p.Spec
 	name, _ := h.LookupEnv("HOME")
-	if name == "" || s.Image == "host" && len(s.Mounts) == 0 && s.Venv == "" && s.Out == "" {
+	if name == "" || s.Image == "host" && len(s.Mounts) == 0 && s.Venv == "" && s.Out == "" && s.Program.File == "" &&
+		p.ResultFile == "" && len(p.pending.envFiles) == 0 {
 		return name
 	}
 	if resolved, err := h.Resolve(name); err == nil {
@@ -146,7 +150,7 @@ func (h Host) readCode() ([]byte, error) {
 func (h Host) environment(p *Parsed) error {
 	var all []string
 	for _, name := range p.pending.envFiles {
-		lines, err := h.envFile(name)
+		lines, err := h.envFile(&p.Spec, name)
 		if err != nil {
 			return where("--env-file", err)
 		}
@@ -157,7 +161,7 @@ func (h Host) environment(p *Parsed) error {
 			v, ok := h.LookupEnv(e)
 			if !ok {
 				return refusal.Newf("--env: %s is not set here, so it cannot be passed on", quote(e)).
-					Hint("-e %s=", shellQuote(e))
+					Hint("-e %s=", refusal.Shell(e))
 			}
 			e += "=" + v
 		}
@@ -178,8 +182,12 @@ func (h Host) environment(p *Parsed) error {
 
 // envFile reads K=V lines. A name alone is refused, unlike docker: a file must
 // not be able to pull the caller's secrets in without being seen on the line.
-func (h Host) envFile(name string) ([]string, error) {
-	data, err := h.readSmall(name, maxEnvFile)
+func (h Host) envFile(s *Spec, name string) ([]string, error) {
+	real, err := h.really(s, name)
+	if err != nil {
+		return nil, err
+	}
+	data, err := h.readSmall(name, real, maxEnvFile)
 	if err != nil {
 		return nil, err
 	}
@@ -187,29 +195,46 @@ func (h Host) envFile(name string) ([]string, error) {
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
-		s := strings.TrimRight(string(line), "\r\n")
-		if t := strings.TrimSpace(s); t == "" || t[0] == '#' {
+		text := strings.TrimRight(string(line), "\r\n")
+		if t := strings.TrimSpace(text); t == "" || t[0] == '#' {
 			continue
 		}
-		key, _, ok := strings.Cut(s, "=")
+		key, _, ok := strings.Cut(text, "=")
 		if !ok || key == "" || strings.ContainsAny(key, " \t") {
 			return nil, refusal.Newf("%s line %d: not NAME=value", quote(name), n)
 		}
-		env = append(env, s)
+		env = append(env, text)
 	}
 	return env, nil
 }
 
-// readSmall reads a regular file only: a FIFO would hang, a device never end.
-func (h Host) readSmall(name string, most int64) ([]byte, error) {
-	info, err := h.Stat(name)
+// really is where a file's links lead. A file of settings may lie anywhere that
+// the caller names; a link may have been put there by a program, to have it
+// read another.
+func (h Host) really(s *Spec, name string) (string, error) {
+	abs, err := h.abs(name)
 	if err != nil {
-		return nil, refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+		return "", err
 	}
-	if !info.Mode().IsRegular() {
+	real, err := h.Resolve(abs)
+	if err != nil {
+		return "", refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+	}
+	if real == abs {
+		return real, nil
+	}
+	if e := s.danger(real, false); e != nil {
+		return "", where(quote(name)+" leads through a symbolic link", e)
+	}
+	return real, s.CheckLink(quote(name), abs, real, h.Resolve)
+}
+
+// readSmall reads the regular file that name really is.
+func (h Host) readSmall(name, real string, most int64) ([]byte, error) {
+	f, err := h.Open(real)
+	if err == hostpath.ErrNotRegular {
 		return nil, refusal.Newf("%s is not a regular file", quote(name))
 	}
-	f, err := h.Open(name)
 	if err != nil {
 		return nil, refusal.Newf("cannot read %s: %s", quote(name), cause(err))
 	}

@@ -85,7 +85,7 @@ func setUlimit(p *Parsed, v string) error {
 	soft, hard, both := strings.Cut(value, ":")
 	if both && soft != hard {
 		return refusal.Newf("%s: soft and hard must be the same, or the program raises it", quote(v)).
-			Hint("--ulimit %s", shellQuote(name+"="+soft))
+			Hint("--ulimit %s", refusal.Shell(name+"="+soft))
 	}
 	switch name {
 	case "nofile":

@@ -47,7 +47,7 @@ func setImage(p *Parsed, v string) error {
 	if v != "host" && !strings.Contains(v, "/") {
 		return refusal.Newf("%s is neither host nor a directory", quote(v)).
 			Hint("--image host").
-			Hint("--image %s   # if it is a directory", shellQuote("./"+v))
+			Hint("--image %s   # if it is a directory", refusal.Shell("./"+v))
 	}
 	p.Spec.Image = v
 	p.pending.image = true

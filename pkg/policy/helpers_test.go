@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"testing/fstest"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func testHost() Host {
 	files := fstest.MapFS{
 		"w/script.py": {Data: []byte("print(1)")}, "w/tool": {}, "w/task/main.py": {}, "w/root/bin/sh": {}, "w/a b.py": {},
-		"w/pipe": {Mode: fs.ModeNamedPipe}, "w/host": {}, "usr/bin/python3": {}, "srv/x.sh": {}, "srv/tool": {},
+		"w/pipe": {Mode: fs.ModeNamedPipe}, "w/host": {}, "usr/bin/python3": {}, "srv/x.sh": {}, "srv/tool": {}, "srv/other.env": {Data: []byte("OTHER=1\n")},
 		"w/env":  {Data: []byte("# comment\n\nA=1\r\nB=x=y\n  \nC=\nA=2")},
 		"w/bad1": {Data: []byte("A=1\nSECRET\n")}, "w/bad2": {Data: []byte("A B=1\n")}, "w/bad3": {Data: []byte("=1")},
 		"w/big": {Data: make([]byte, maxEnvFile+1)},
@@ -31,16 +31,27 @@ func testHost() Host {
 		}
 		return strings.Trim(strings.TrimSuffix(name, "/."), "/")
 	}
+	links := map[string]string{
+		"/link": "/data/ann", "/w/evil.env": "/etc/shadow", "/w/other.env": "/srv/other.env", "/w/own.env": "/w/env", "/w": "/w", "/w/task": "/w/task",
+	}
 	vars := map[string]string{"HOME": "/home/ann", "TOKEN": "t0p", "EMPTY": ""}
 	return Host{
 		Stdin: strings.NewReader("print(2)\n"),
 		Stat:  func(name string) (fs.FileInfo, error) { return fs.Stat(files, inside(name)) },
-		Open:  func(name string) (io.ReadCloser, error) { return files.Open(inside(name)) },
-		Resolve: func(name string) (string, error) {
-			if name == "/link" {
-				return "/data/ann", nil
+		Open: func(name string) (fs.File, error) {
+			if info, err := fs.Stat(files, inside(name)); err == nil && !info.Mode().IsRegular() {
+				return nil, hostpath.ErrNotRegular
 			}
-			return "", fs.ErrNotExist
+			return files.Open(inside(name))
+		},
+		Resolve: func(name string) (string, error) {
+			if to, ok := links[name]; ok {
+				return to, nil
+			}
+			if _, err := fs.Stat(files, inside(name)); err != nil {
+				return "", &fs.PathError{Op: "lstat", Path: name, Err: fs.ErrNotExist}
+			}
+			return name, nil
 		},
 		Getwd: func() (string, error) { return "/w", nil },
 		LookupEnv: func(k string) (string, bool) {

@@ -16,18 +16,18 @@ func setVolume(p *Parsed, v string) error {
 	case parts[0] == "":
 		return refusal.Newf("%s has no source: is a variable empty?", quote(v)).Hint(`-v "$PWD:/task"`)
 	case len(parts) == 1:
-		return refusal.Newf("%s has no target inside", quote(v)).Hint("-v %s", shellQuote(v+":/task:ro"))
+		return refusal.Newf("%s has no target inside", quote(v)).Hint("-v %s", refusal.Shell(v+":/task:ro"))
 	case len(parts) > 3:
 		return refusal.Newf("%s has more than two colons", quote(v)).
 			Hint("a path with a colon: --mount type=bind,source=SRC,target=DST,readonly")
 	}
 	m := Mount{Source: parts[0], Target: parts[1]}
 	if m.Target == "" {
-		return refusal.Newf("%s has no target inside", quote(v)).Hint("-v %s", shellQuote(m.Source+":/task"))
+		return refusal.Newf("%s has no target inside", quote(v)).Hint("-v %s", refusal.Shell(m.Source+":/task"))
 	}
 	if !strings.Contains(m.Source, "/") && m.Source != "." && m.Source != ".." {
 		return refusal.Newf("%s is the name of a volume, and there are none here: only paths", quote(m.Source)).
-			Hint("-v %s", shellQuote("./"+m.Source+":"+m.Target))
+			Hint("-v %s", refusal.Shell("./"+m.Source+":"+m.Target))
 	}
 	if len(parts) == 3 {
 		if err := m.options(parts[2]); err != nil {

@@ -7,7 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
 )
 
 // Parsed is a command line: a valid Spec and what the caller wants to see.
@@ -30,7 +33,7 @@ type pending struct {
 	memorySwap int64
 	env        []string
 	envFiles   []string
-	// fileChecked: ResultFile is absolute and outside every writable mount.
+	// fileChecked: ResultFile is absolute and, as named, in no writable mount.
 	fileChecked bool
 }
 
@@ -38,16 +41,20 @@ type pending struct {
 type Host struct {
 	Stdin     io.Reader
 	Stat      func(string) (fs.FileInfo, error) // follows links, as the shell does
-	Open      func(string) (io.ReadCloser, error)
-	Resolve   func(string) (string, error) // the path without links
+	Open      func(string) (fs.File, error)     // a regular file, by a path without links
+	Resolve   func(string) (string, error)      // the path without links
 	Getwd     func() (string, error)
 	LookupEnv func(string) (string, bool)
 }
 
 // OSHost is the real one.
 func OSHost() Host {
-	open := func(name string) (io.ReadCloser, error) { return os.Open(name) }
-	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Resolve: filepath.EvalSymlinks, Getwd: os.Getwd, LookupEnv: os.LookupEnv}
+	open := func(name string) (fs.File, error) {
+		f, _, err := hostpath.OpenRegular(name)
+		return f, err
+	}
+	// Not os.Getwd, which believes $PWD: a relative path then led through its links.
+	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Resolve: filepath.EvalSymlinks, Getwd: unix.Getwd, LookupEnv: os.LookupEnv}
 }
 
 // ParseRun reads the arguments that follow "sandglass run". An error is a
@@ -82,11 +89,12 @@ func (h Host) Parse(command string, args []string) (Parsed, error) {
 
 // refused keeps of a command line that is wrong where the caller wants to read
 // so, as far as it was understood: a tool that asked for JSON gets it. A file
-// counts only once it is known that no program could have replaced it.
+// counts only once all mounts are known, among which it must not lie.
 func (p *Parsed) refused() Parsed {
 	r := Parsed{JSON: p.JSON, ResultFD: p.ResultFD}
-	if p.pending.fileChecked {
-		r.ResultFile = p.ResultFile
+	if p.pending.fileChecked && p.ResultFile != "" {
+		// What it takes to judge where the file really is.
+		r.ResultFile, r.Spec.Mounts, r.Spec.Home = p.ResultFile, p.Spec.Mounts, p.Spec.Home
 	}
 	return r
 }

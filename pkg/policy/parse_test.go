@@ -51,6 +51,8 @@ func TestFlags(t *testing.T) {
 		{"--env A=1 | -e A=1 | -eA=1 | -e A=0 -e A=1 | --env=A=1", func(p *Parsed) { p.Spec.Env = []string{"A=1"} }},
 		{"-e TOKEN -e EMPTY -e X=", func(p *Parsed) { p.Spec.Env = []string{"TOKEN=t0p", "EMPTY=", "X="} }},
 		{"--env-file env", func(p *Parsed) { p.Spec.Env = []string{"A=2", "B=x=y", "C="} }},
+		{"--env-file own.env", func(p *Parsed) { p.Spec.Env = []string{"A=2", "B=x=y", "C="} }},
+		{"--env-file other.env", func(p *Parsed) { p.Spec.Env = []string{"OTHER=1"} }},
 		{"-e B=3 --env-file env", func(p *Parsed) { p.Spec.Env = []string{"A=2", "B=3", "C="} }},
 		{"--workdir /a | -w /a | -w/a", func(p *Parsed) { p.Spec.Workdir = "/a" }},
 		{"--user 7 | -u 7 | -u7:7", func(p *Parsed) { p.Spec.User = User{7, 7} }},
@@ -252,8 +254,10 @@ func TestUsage(t *testing.T) {
 
 type failing struct{}
 
-func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
-func (failing) Read([]byte) (int, error)  { return 0, io.ErrUnexpectedEOF }
+func (failing) Write([]byte) (int, error)  { return 0, io.ErrClosedPipe }
+func (failing) Read([]byte) (int, error)   { return 0, io.ErrUnexpectedEOF }
+func (failing) Stat() (fs.FileInfo, error) { return nil, io.ErrUnexpectedEOF }
+func (failing) Close() error               { return nil }
 
 func TestUsagePassesTheWriteErrorOn(t *testing.T) {
 	if err := Usage(failing{}); !errors.Is(err, io.ErrClosedPipe) {
@@ -291,12 +295,12 @@ func TestStdinCode(t *testing.T) {
 func TestHostFailures(t *testing.T) {
 	h := testHost()
 	h.Getwd = func() (string, error) { return "", fs.ErrNotExist }
-	h.Open = func(string) (io.ReadCloser, error) {
+	h.Open = func(string) (fs.File, error) {
 		return nil, &fs.PathError{Op: "open", Path: "env", Err: fs.ErrPermission}
 	}
 	for _, c := range []struct{ line, want string }{
 		{"--out o -- true", `"o" is relative and the working directory is gone: file does not exist`},
-		{"--env-file env -- true", `--env-file: cannot read "env": permission denied`},
+		{"--env-file /w/env -- true", `--env-file: cannot read "/w/env": permission denied`},
 	} {
 		if _, err := h.Parse("run", words(c.line)); err == nil || err.Error() != c.want {
 			t.Errorf("%s: got %v, want %s", c.line, err, c.want)
@@ -305,8 +309,8 @@ func TestHostFailures(t *testing.T) {
 	if _, err := h.Parse("run", words("--out /o/p -- true")); err != nil {
 		t.Errorf("an absolute path asked for the working directory: %v", err)
 	}
-	h.Open = func(string) (io.ReadCloser, error) { return io.NopCloser(failing{}), nil }
-	if _, err := h.Parse("run", words("--env-file env -- true")); err == nil || err.Error() != `--env-file: cannot read "env": unexpected EOF` {
+	h.Open = func(string) (fs.File, error) { return failing{}, nil }
+	if _, err := h.Parse("run", words("--env-file /w/env -- true")); err == nil || err.Error() != `--env-file: cannot read "/w/env": unexpected EOF` {
 		t.Errorf("got %v", err)
 	}
 	h.LookupEnv = func(string) (string, bool) { return "", false }

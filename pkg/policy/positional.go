@@ -58,7 +58,7 @@ func (h Host) words(p *Parsed, rest []string) error {
 		p.Spec.Image, prog.Command = first, afterImage(rest)
 		if len(prog.Command) == 0 {
 			return refusal.Newf("%s is a directory and no command follows it", quote(first)).
-				Hint("sandglass run %s COMMAND", shellQuote(first))
+				Hint("sandglass run %s COMMAND", refusal.Shell(first))
 		}
 		return nil
 	case err != nil && isImageName(first):
@@ -70,7 +70,7 @@ func (h Host) words(p *Parsed, rest []string) error {
 	case err != nil && isSource(first) && !strings.HasPrefix(first, "/"):
 		// Looked up inside it would only be "not found", without the reason.
 		return refusal.Newf("cannot read %s: %s", quote(first), cause(err)).Code(refusal.ExitNotFound).
-			Hint("ls -l %s", shellQuote(first)).
+			Hint("ls -l %s", refusal.Shell(first)).
 			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
 	default:
 		prog.Command = rest

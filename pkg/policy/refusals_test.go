@@ -115,6 +115,9 @@ alpine
 -e ABSENT
 -e 'A B'
 --env-file absent
+--env-file evil.env
+--env-file other.env -v /w:/w:rw
+--env-file /w/other.env -v /w:/w:rw
 --env-file pipe
 --env-file bad1
 --env-file bad2

@@ -89,25 +89,10 @@ func shellWords(words []string) string {
 		if i > 0 {
 			b.WriteByte(' ')
 		}
-		b.WriteString(shellQuote(w))
+		b.WriteString(refusal.Shell(w))
 	}
 	if b.Len() > 200 {
 		return "COMMAND"
 	}
 	return b.String()
-}
-
-// shellQuote makes s one word of a POSIX shell, for hints that are pasted.
-func shellQuote(s string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
-			strings.ContainsRune("/._-+=:,@%", r)
-	}
-	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
-		return s
-	}
-	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
-		return "PATH" // a control character in a hint would reach the terminal
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

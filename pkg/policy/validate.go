@@ -188,7 +188,7 @@ func checkSeccomp(v string) error {
 			Hint("--seccomp default")
 	case strings.HasSuffix(v, ".json"):
 		return refusal.Newf("%s is a source; only compiled filters are loaded", quote(v)).
-			Hint("seccompc -o %s %s", shellQuote(strings.TrimSuffix(v, ".json")+".bpf"), shellQuote(v))
+			Hint("seccompc -o %s %s", refusal.Shell(strings.TrimSuffix(v, ".json")+".bpf"), refusal.Shell(v))
 	case seccompIsFile(v):
 		if !strings.HasSuffix(v, ".bpf") || strings.ContainsRune(v, 0) {
 			return refusal.Newf("%s is not a compiled filter: the name must end in .bpf", quote(v)).

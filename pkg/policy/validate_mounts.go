@@ -47,12 +47,38 @@ func checkHostPaths(s *Spec) error {
 // checkReach keeps what the supervisor writes or trusts on the host away from
 // writable mounts: the program could put a link there and have the supervisor
 // overwrite any file of the caller's, or loosen the filter of the next run. The
-// paths are compared as given; a link that leads in is for the opener to see.
+// paths are compared as given: the clear case, before anything is opened.
+// Whoever opens them compares what they really are, see hostpath.Reach.
 func (s *Spec) checkReach(flag, file string) error {
 	for _, m := range s.Mounts {
 		if m.Write && file != "" && (file == m.Source || below(file, m.Source)) {
-			return refusal.Newf("%s: %s is inside the writable mount %s, where the program could replace it", flag, quote(file), quote(m.Source)).
-				Hint("choose a path outside, or mount -v %s", shellQuote(m.Source+":"+m.Target+":ro"))
+			return InReach(flag, file, m.Source)
+		}
+	}
+	return nil
+}
+
+// InReach refuses a file of the supervisor's that lies in a writable mount.
+func InReach(flag, file, source string) *refusal.Error {
+	return refusal.Newf("%s: %s is inside the writable mount %s, where the program could replace it", flag, quote(file), quote(source)).
+		Hint("choose a path outside, or mount %s without :rw", refusal.Shell(source))
+}
+
+// CheckLink refuses a path in a writable mount that leads out of it: an earlier
+// run with the same mount could have put the link there, to be shown what the
+// caller never named. real is the path without its links.
+func (s *Spec) CheckLink(what, name, real string, resolve func(string) (string, error)) error {
+	for _, m := range s.Mounts {
+		if !m.Write {
+			continue
+		}
+		src, err := resolve(m.Source)
+		if err != nil {
+			continue // that mount is refused when its turn comes
+		}
+		if (below(name, m.Source) || below(name, src)) && real != src && !below(real, src) {
+			return refusal.Newf("%s leads out of the writable mount %s, to %s: a program could have put the link there", what, quote(m.Source), quote(real)).
+				Hint("name the place itself, if it is the right one: %s", refusal.Shell(real))
 		}
 	}
 	return nil

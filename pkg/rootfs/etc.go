@@ -51,15 +51,15 @@ func (p *planner) synthetic() {
 
 func (p *planner) bindEtc(name string) {
 	path := "/etc/" + name
-	src, err := Look(path)
-	if err != nil {
-		return
-	}
 	if text, err := os.Readlink(path); err == nil {
 		// A link into the view stays a link; one that leads elsewhere is left out.
 		if strings.HasPrefix(text, "/usr/") || strings.HasPrefix(text, "/etc/") {
 			p.link(path, text)
 		}
+		return
+	}
+	src, err := look(path)
+	if err != nil {
 		return
 	}
 	p.bind(Bind{Source: src, Target: path}, 0)

@@ -4,7 +4,11 @@
 // returns an ordered list; pkg/mount carries it out inside.
 package rootfs
 
-import "sandglass/pkg/wire"
+import (
+	"os"
+
+	"sandglass/pkg/wire"
+)
 
 // Item is one operation and how its source is opened.
 type Item struct {
@@ -15,8 +19,10 @@ type Item struct {
 	// IDMap asks that files of the source's owner belong to the program's user
 	// inside. Only a root caller can have it.
 	IDMap bool
-	// Content and CopyFrom are the two sources of an OpCopy.
+	// Content and File are the two sources of an OpCopy. CopyFrom is File's path
+	// on the host, to be shown and not to be opened.
 	Content  []byte
+	File     *os.File
 	CopyFrom string
 }
 
@@ -39,11 +45,13 @@ type Bind struct {
 // View is a host directory of the sandbox's own cgroup, shown read-only.
 type View struct{ HostPath, Name string }
 
-// Code is one file that is copied to /code: its bytes, or a host path.
+// Code is one file that is copied to /code: its bytes, or a file of the host's
+// that was opened when it was judged.
 type Code struct {
 	Name     string
 	Content  []byte
-	CopyFrom string
+	File     *os.File
+	CopyFrom string // File's path, to be shown
 	Size     int64
 	Exec     bool
 }
@@ -51,6 +59,7 @@ type Code struct {
 // Input is everything the plan depends on.
 type Input struct {
 	Image      string // "host" or a directory
+	Root       Source // the directory, as it was judged
 	UID, GID   uint32
 	Interpret  []Bind // interpreters outside the host view, at their own paths
 	Names      []Link // extra names for interpreters, e.g. python for python3

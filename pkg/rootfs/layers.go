@@ -34,7 +34,7 @@ func (p *planner) code() {
 		mode = 0o555
 	}
 	op := wire.Op{Kind: wire.OpCopy, Target: filepath.Join(CodeDir, c.Name), Mode: mode, Size: uint64(c.Size), FD: wire.NoFD}
-	p.items = append(p.items, Item{Op: op, Content: c.Content, CopyFrom: c.CopyFrom})
+	p.items = append(p.items, Item{Op: op, Content: c.Content, File: c.File, CopyFrom: c.CopyFrom})
 }
 
 // mountPoints makes the targets of the caller's mounts while the root can still

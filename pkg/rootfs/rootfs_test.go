@@ -23,6 +23,19 @@ func input() Input {
 	}
 }
 
+// from makes a directory the image, as the planner of a run pins it.
+func from(t *testing.T, in *Input, dir string) {
+	t.Helper()
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Image = real
+	if in.Root, _, err = Pin(real); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func mustPlan(t *testing.T, in Input) []Item {
 	t.Helper()
 	items, err := Plan(in)
@@ -146,7 +159,7 @@ func TestDirectoryImage(t *testing.T) {
 		}
 	}
 	in := input()
-	in.Image = dir
+	from(t, &in, dir)
 	items := mustPlan(t, in)
 	for _, it := range items {
 		if it.Kind == wire.OpLink && slices.Contains([]string{"/dev", "/proc", "/tmp", "/work", "/out", "/sys", "/code"}, it.Target) {
@@ -166,15 +179,11 @@ func TestDirectoryImage(t *testing.T) {
 
 func TestDirectoryImageBounds(t *testing.T) {
 	in := input()
-	in.Image = t.TempDir()
-	if _, err := Plan(in); err == nil {
-		t.Error("an empty image was taken")
+	from(t, &in, t.TempDir())
+	if _, err := Plan(in); err == nil || !strings.Contains(err.Error(), "is empty") {
+		t.Errorf("an empty image: %v", err)
 	}
-	in.Image = filepath.Join(t.TempDir(), "none")
-	if _, err := Plan(in); err == nil {
-		t.Error("a missing image was taken")
-	}
-	in.Image = t.TempDir()
+	from(t, &in, t.TempDir())
 	for i := range maxTopLevel + 1 {
 		if err := os.Mkdir(filepath.Join(in.Image, strings.Repeat("x", i%20+1)+string(rune('a'+i/20))), 0o755); err != nil {
 			t.Fatal(err)
@@ -183,6 +192,33 @@ func TestDirectoryImageBounds(t *testing.T) {
 	if _, err := Plan(in); err == nil || !strings.Contains(err.Error(), "more than 256") {
 		t.Errorf("%d entries: %v", maxTopLevel+1, err)
 	}
+}
+
+// Another directory, or a link to one, at the name that was judged is refused.
+func TestImageReplaced(t *testing.T) {
+	in, dir := input(), t.TempDir()+"/image"
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.MkdirAll(dir+"/usr", 0o755))
+	from(t, &in, dir)
+	must(os.Rename(dir, dir+".moved"))
+	for what, put := range map[string]func(){
+		"link":      func() { must(os.Symlink(dir+".moved", dir)) },
+		"directory": func() { must(os.MkdirAll(dir+"/usr", 0o755)) },
+		"nothing":   func() {},
+	} {
+		put()
+		if _, err := Plan(in); err == nil {
+			t.Errorf("%s in the image's place was taken", what)
+		}
+		must(os.RemoveAll(dir))
+	}
+	must(os.Rename(dir+".moved", dir))
+	mustPlan(t, in)
 }
 
 func TestPasswdAndGroup(t *testing.T) {

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"io"
 	"os"
 	"path/filepath"
 	"sort"
@@ -27,7 +28,7 @@ func (p *planner) view() error {
 	if p.in.Image == "host" {
 		return p.hostView()
 	}
-	return p.directoryView(p.in.Image)
+	return p.directoryView(p.in.Root)
 }
 
 // hostView shows the host's own system directories and nothing that holds its
@@ -39,7 +40,7 @@ func (p *planner) hostView() error {
 			p.link(name, text)
 			continue
 		}
-		src, err := Look(name)
+		src, err := look(name)
 		if err != nil || !src.Dir {
 			continue
 		}
@@ -59,73 +60,106 @@ const maxTopLevel = 256
 
 // directoryView mounts each top-level entry of a directory into the root
 // tmpfs, so that nothing has to exist in the image and nothing is made in it.
-func (p *planner) directoryView(dir string) error {
-	f, err := os.Open(dir)
+// The directory must still be the one that was judged, and its entries are
+// looked at below it: an image's name may be a link that somebody turns.
+func (p *planner) directoryView(root Source) error {
+	fd, err := pinned(root)
 	if err != nil {
-		return refusal.Newf("image %s: %v", dir, err.(*os.PathError).Err)
+		return refusal.Newf("image %s: %v", refusal.Word(root.Path), err)
 	}
+	f := os.NewFile(uintptr(fd), root.Path)
 	defer f.Close()
 	names, err := f.Readdirnames(maxTopLevel + 1)
-	if err != nil && len(names) == 0 {
-		return refusal.Newf("image %s: the directory is empty", dir).
+	if err != nil && err != io.EOF {
+		return refusal.Newf("image %s: %v", refusal.Word(root.Path), err)
+	}
+	if len(names) == 0 {
+		return refusal.Newf("image %s: the directory is empty", refusal.Word(root.Path)).
 			Hint("sandglass run host COMMAND   # the host's own /usr, read-only")
 	}
 	if len(names) > maxTopLevel {
-		return refusal.Newf("image %s: more than %d entries at the top", dir, maxTopLevel)
+		return refusal.Newf("image %s: more than %d entries at the top", refusal.Word(root.Path), maxTopLevel)
 	}
 	sort.Strings(names)
 	for _, name := range names {
 		if !ours[name] {
-			p.imageEntry(dir, name)
+			p.imageEntry(fd, root.Path, name)
 		}
 	}
 	return nil
 }
 
-func (p *planner) imageEntry(dir, name string) {
-	path := filepath.Join(dir, name)
+// pinned opens the directory that was looked at before, for reading its names.
+func pinned(root Source) (int, error) {
+	how := &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, root.Path, how)
+	if err != nil {
+		return -1, err
+	}
+	var st unix.Stat_t
+	if err = unix.Fstat(fd, &st); err == nil && (uint64(st.Dev) != root.Dev || st.Ino != root.Ino) {
+		err = unix.ESTALE
+	}
+	if err != nil {
+		unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
+}
+
+func (p *planner) imageEntry(dir int, root, name string) {
 	target := "/" + name
-	if text, err := os.Readlink(path); err == nil {
-		if name != "etc" && name != "var" {
+	var st unix.Stat_t
+	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return
+	}
+	isDir := false
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		if text := readlinkat(dir, name); text != "" && name != "etc" && name != "var" {
 			p.link(target, text)
 		}
 		return
-	}
-	src, err := Look(path)
-	if err != nil {
+	case unix.S_IFDIR:
+		isDir = true
+	case unix.S_IFREG:
+	default:
 		return
 	}
-	switch name {
-	case "etc":
-		p.etcIn = src.Dir
-	case "var", "home", "opt":
-		// Partly ours; the image's own wins where it is a directory.
+	if name == "etc" {
+		p.etcIn = isDir
 	}
-	if src.Dir || isRegular(path) {
-		// Read-only from the start: a mount point that an image lacks must not be
-		// made in it, where it would stay on the host.
-		p.bind(Bind{Source: src, Target: target, Open: true, IDMap: true}, wire.ReadOnly)
-	}
+	src := Source{Path: filepath.Join(root, name), Dir: isDir, Dev: uint64(st.Dev), Ino: st.Ino}
+	// Read-only from the start: a mount point that an image lacks must not be
+	// made in it, where it would stay on the host.
+	p.bind(Bind{Source: src, Target: target, Open: true, IDMap: true}, wire.ReadOnly)
 }
 
-func isRegular(path string) bool {
-	st, err := os.Lstat(path)
-	return err == nil && st.Mode().IsRegular()
+// readlinkat is a link's text, "" when it cannot be had whole.
+func readlinkat(dir int, name string) string {
+	buf := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(dir, name, buf)
+	if err != nil || n == len(buf) {
+		return ""
+	}
+	return string(buf[:n])
 }
 
-// Look resolves nothing: path must be free of links. It records what stands
-// there, so that what is mounted later can be compared with what was checked.
-func Look(path string) (Source, error) {
-	var st unix.Stat_t
-	if err := unix.Lstat(path, &st); err != nil {
+// look is Pin for a name of the host's own, whose links are the host's.
+func look(path string) (Source, error) {
+	src, _, err := Pin(path)
+	if err != unix.ELOOP {
+		return src, err
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
 		return Source{}, err
 	}
-	return Source{
-		Path: path,
-		Dir:  st.Mode&unix.S_IFMT == unix.S_IFDIR,
-		Dev:  uint64(st.Dev),
-		Ino:  st.Ino,
-	}, nil
+	src, _, err = Pin(real)
+	return src, err
 }
 
 // Pin looks at a path of the caller's that was resolved and judged. No part of

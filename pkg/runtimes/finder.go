@@ -111,7 +111,10 @@ func (f Finder) try(lang *Language, path string, miss *missing) (Interpreter, er
 	return found, err
 }
 
-// findAt is Find for an absolute path.
+// findAt is Find for an absolute path. Such a path may be in a script's #! line
+// or a link, and lead to a program that is no interpreter: of that, the file
+// alone. That a lib/NAME lies beside its bin proves enough only for what the
+// caller has on PATH: /srv/app has its data there as well.
 func (f Finder) findAt(path string) (Interpreter, error) {
 	miss := missing{name: path, lang: ofCommand(filepath.Base(path))}
 	found, err := f.try(ofCommand(filepath.Base(path)), path, &miss)
@@ -122,6 +125,14 @@ func (f Finder) findAt(path string) (Interpreter, error) {
 		return Interpreter{}, err
 	}
 	found.Name = path
+	if found.Prefix == "" || found.FileOnly || has(stores[:], found.Prefix) || ofCommand(filepath.Base(found.Exe)) != nil {
+		return found, nil
+	}
+	real, _, err := resolve(found.Exe)
+	if err != nil {
+		return Interpreter{}, miss.error(nil)
+	}
+	found.Prefix, found.FileOnly, found.Extra = real, true, nil
 	return found, nil
 }
 

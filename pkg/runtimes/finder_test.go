@@ -3,6 +3,7 @@ package runtimes
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -366,4 +367,35 @@ func TestShimChain(t *testing.T) {
 	})
 	_, err = finder(root, []string{"v/bin"}).Find("node")
 	wantRefusal(t, err, 127, "more than 4 shims in a row")
+}
+
+// A path is a script's or a link's to choose: of a program that is no
+// interpreter it brings the file, whatever lies beside its bin.
+func TestFindAtMountsTheFileAlone(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := dir + "/srv/app"
+	for _, name := range []string{"/bin/app", "/lib/app/data", "/bin/python3.12", "/lib/python3.12/os.py"} {
+		if err := os.MkdirAll(filepath.Dir(app+name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(app+name, []byte("x"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(app+"/bin/app", dir+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	for ask, want := range map[string]Interpreter{
+		app + "/bin/app":        {Exe: app + "/bin/app", Prefix: app + "/bin/app", FileOnly: true},
+		dir + "/link":           {Exe: app + "/bin/app", Prefix: app + "/bin/app", FileOnly: true},
+		app + "/bin/python3.12": {Exe: app + "/bin/python3.12", Prefix: app},
+	} {
+		got, err := Finder{NoProbe: true}.Find(ask)
+		if err != nil || got.Exe != want.Exe || got.Prefix != want.Prefix || got.FileOnly != want.FileOnly || len(got.Extra) != 0 {
+			t.Errorf("%s: %+v, %v, want %+v", ask, got, err, want)
+		}
+	}
 }

@@ -14,6 +14,7 @@ func Explain(s Spec) (*plan.Explanation, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer p.Close()
 	r := &runner{spec: &s}
 	host, err := cgroup.Describe(r.cgroupOptions(""))
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strconv"
 
+	"sandglass/internal/refusal"
 	"sandglass/pkg/artifacts"
 	"sandglass/pkg/policy"
 )
@@ -96,7 +97,7 @@ func (r *runner) remedy(err error) []string {
 		}
 		return hints
 	case *artifacts.CopyError:
-		return []string{"df -h " + quote(r.spec.Out)}
+		return []string{"df -h -- " + refusal.Shell(r.spec.Out)}
 	}
 	return []string{"tar -cf /out/all.tar -C /work .   # at the program's end: one file is collected soonest"}
 }

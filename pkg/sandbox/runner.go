@@ -223,7 +223,7 @@ func (r *runner) collect(ctx context.Context, end *launch.Ending) {
 	ctx, stop := r.collecting(ctx)
 	defer stop()
 	limits := artifacts.Limits{Files: int(r.spec.Limits.OutFiles), Bytes: r.spec.Limits.OutBytes, FileBytes: r.spec.Limits.OutBytes}
-	list, err := artifacts.Collect(ctx, int(end.OutDir.Fd()), r.spec.Out, limits, r.spec.Force)
+	list, err := artifacts.Collect(ctx, int(end.OutDir.Fd()), r.plan.Out, limits, r.spec.Force)
 	r.result.Artifacts = list
 	r.notCollected(err)
 }

@@ -21,7 +21,6 @@ import (
 	"io"
 
 	"sandglass/internal/refusal"
-	"sandglass/pkg/artifacts"
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/plan"
 	"sandglass/pkg/policy"
@@ -97,11 +96,7 @@ func run(ctx context.Context, s *Spec, r *Result) error {
 	if err != nil {
 		return err
 	}
-	if s.Out != "" {
-		if err := artifacts.Check(s.Out, s.Force); err != nil {
-			return err
-		}
-	}
+	defer p.Close()
 	c := &capture{}
 	c.open(s)
 	run := &runner{spec: s, plan: p, self: self, result: r}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
+	"sandglass/pkg/policy"
+)
+
+// openSink opens where the result goes before anything runs; nil for nowhere.
+func openSink(p *policy.Parsed) (io.WriteCloser, error) {
+	if p.ResultFD >= 0 {
+		f := os.NewFile(uintptr(p.ResultFD), "result")
+		if _, err := f.Stat(); err != nil {
+			return nil, refusal.Newf("--result-fd %d is not open", p.ResultFD).Hint("sandglass run --result-fd 3 … 3>result.json")
+		}
+		syscall.CloseOnExec(p.ResultFD)
+		return f, nil
+	}
+	if p.ResultFile == "" {
+		return nil, nil
+	}
+	return openResult(p)
+}
+
+// openResult opens the directory of the result's file, by what it really is and
+// once. The file appears whole at the end, in place of whatever stands at its
+// name: never through a link that a program has put there, and never in the
+// inode of a file that has a second name elsewhere.
+func openResult(p *policy.Parsed) (io.WriteCloser, error) {
+	real, err := hostpath.Walk(p.ResultFile, p.Spec.MayFollow)
+	if err != nil {
+		return nil, refuseResult(p.ResultFile, err)
+	}
+	r, err := hostpath.Replace(real)
+	if err != nil {
+		return nil, refuseResult(real, err)
+	}
+	source, err := writable(p).Holds(r.Dir(), r.Name(), real)
+	switch {
+	case err != nil:
+		err = refuseResult(real, err)
+	case source != "":
+		err = policy.InReach("--result", real, source)
+	default:
+		return r, nil
+	}
+	r.Close()
+	return nil, err
+}
+
+// writable is what the program could write to. A source that cannot be looked
+// at is left out: the run is refused when its turn comes.
+func writable(p *policy.Parsed) *hostpath.Reach {
+	r := &hostpath.Reach{}
+	for _, m := range p.Spec.Mounts {
+		real, err := filepath.EvalSymlinks(m.Source)
+		var st unix.Stat_t
+		if m.Write && err == nil && unix.Stat(real, &st) == nil {
+			r.Add(real, uint64(st.Dev), st.Ino, st.Mode&unix.S_IFMT == unix.S_IFDIR)
+		}
+	}
+	return r
+}
+
+func refuseResult(file string, err error) *refusal.Error {
+	const other = "sandglass run --result-fd 3 … 3>FILE"
+	if link, ok := err.(*hostpath.LinkError); ok && !link.Nowhere {
+		return refusal.Newf("--result: %s is a symbolic link, which a program could have made: name the place that it leads to", strconv.Quote(link.Link)).
+			Hint("readlink -f -- %s   # where it leads now", refusal.Shell(file)).Hint(other)
+	}
+	return refusal.Newf("--result: open %s: %v", refusal.Word(file), err).
+		Hint("--result must name a file that can be written").Hint(other)
+}

@@ -1,0 +1,54 @@
+package refusal
+
+import (
+	"strconv"
+	"strings"
+)
+
+// Text that comes from outside (a name in an image, the text of a link, a path
+// that a program could choose) is put into a line through one of these: an
+// escape sequence would steer the reader's terminal, a newline would forge a
+// line of ours, and a quote or a $() in a hint would run when it is pasted.
+
+// Word shows s in a sentence: as it is where that is plain, else quoted.
+func Word(s string) string {
+	if q := strconv.Quote(s); q != `"`+s+`"` || s == "" || strings.Contains(s, " ") {
+		return q
+	}
+	return s
+}
+
+// Shell makes s one word of a POSIX shell, for hints that are pasted.
+func Shell(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' ||
+			strings.ContainsRune("/._-+=:,@%", r)
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return "PATH" // a control character in a hint would reach the terminal
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Line is a whole line of ours without what could steer a terminal or begin
+// another line: the last stop, for texts that came together elsewhere.
+func Line(s string) string {
+	if !strings.ContainsFunc(s, unprintable) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if unprintable(r) {
+			q := strconv.QuoteRune(r)
+			b.WriteString(q[1 : len(q)-1])
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func unprintable(r rune) bool { return !strconv.IsPrint(r) }

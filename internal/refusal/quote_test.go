@@ -1,0 +1,30 @@
+package refusal
+
+import "testing"
+
+func TestQuoting(t *testing.T) {
+	for _, c := range []struct{ in, word, shell, line string }{
+		{"/a/b.py", "/a/b.py", "/a/b.py", "/a/b.py"},
+		{"", `""`, "''", ""},
+		{"a b", `"a b"`, "'a b'", "a b"},
+		{"$(id)", "$(id)", "'$(id)'", "$(id)"},
+		{"a;b`c`", "a;b`c`", "'a;b`c`'", "a;b`c`"},
+		{"it's", "it's", `'it'\''s'`, "it's"},
+		{`say "x"`, `"say \"x\""`, `'say "x"'`, `say "x"`},
+		{"é…", "é…", "'é…'", "é…"},
+		{"a\x1b[31mb", `"a\x1b[31mb"`, "PATH", `a\x1b[31mb`},
+		{"a\nsandglass: forged", `"a\nsandglass: forged"`, "PATH", `a\nsandglass: forged`},
+		{"\u202egpj", `"\u202egpj"`, "PATH", `\u202egpj`},
+		{"a\u009bb", `"a\u009bb"`, "PATH", `a\u009bb`},
+	} {
+		if got := Word(c.in); got != c.word {
+			t.Errorf("Word(%q) = %s, want %s", c.in, got, c.word)
+		}
+		if got := Shell(c.in); got != c.shell {
+			t.Errorf("Shell(%q) = %s, want %s", c.in, got, c.shell)
+		}
+		if got := Line(c.in); got != c.line {
+			t.Errorf("Line(%q) = %s, want %s", c.in, got, c.line)
+		}
+	}
+}
