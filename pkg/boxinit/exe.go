@@ -8,22 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxInterpreters is how many #! lines the kernel follows, one after another.
-const maxInterpreters = 5
+// maxFiles is how many files one execve opens: the program, the interpreters of
+// five #! lines (exec_binprm in fs/exec.c) and the loader of the last.
+const maxFiles = 1 + 5 + 1
 
 // headSize is how much of a file the kernel looks at for a #! line.
 const headSize = 256
 
-// refuseOwnExe refuses a program that is, by a link or by the #! line of its
-// file, one of /proc's magic links. In the process that is about to call execve
-// /proc/self/exe is still the host's binary: executed from inside it would be a
-// process that the program's children may look into, and open for writing where
-// the caller owns it (CVE-2019-5736). Nothing untrusted runs yet, so what is
-// looked at here is what execve finds.
+// refuseOwnExe refuses a program that is one of /proc's magic links, by a link,
+// by the #! line of its file or by the loader that its ELF header names. In the
+// process that is about to call execve /proc/self/exe is still the host's
+// binary: executed from inside it would be a process that the program's children
+// may look into, and open for writing where the caller owns it (CVE-2019-5736).
+// Nothing untrusted runs yet, so what is looked at here is what execve finds.
 func refuseOwnExe(paths []string) error {
 	for _, path := range paths {
-		for range maxInterpreters {
-			head, err := readHead(path)
+		for range maxFiles {
+			next, err := starts(path)
 			if err == unix.ELOOP {
 				return &sys.StartError{Call: "execve", Path: path, Errno: err.(unix.Errno)}
 			}
@@ -32,7 +33,7 @@ func refuseOwnExe(paths []string) error {
 				// dumpable, and nobody's to open (execve(2)).
 				break
 			}
-			if path = interpreter(head); path == "" {
+			if path = next; path == "" {
 				break
 			}
 		}
@@ -40,22 +41,30 @@ func refuseOwnExe(paths []string) error {
 	return nil
 }
 
-func readHead(path string) ([]byte, error) {
+// starts is the file that execve opens after path: the interpreter of a script,
+// the loader of an ELF file, or "".
+func starts(path string) (string, error) {
 	fd, err := unix.Openat2(unix.AT_FDCWD, path, &unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK | unix.O_NOCTTY,
 		Resolve: unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return nil, unix.EACCES // as execve answers
+		return "", unix.EACCES // as execve answers
 	}
 	head := make([]byte, headSize)
 	n, err := unix.Pread(fd, head, 0)
-	return head[:max(n, 0)], err
+	if err != nil {
+		return "", err
+	}
+	if next := interpreter(head[:n]); next != "" {
+		return next, nil
+	}
+	return loader(fd, head[:n]), nil
 }
 
 // interpreter is the path of a #! line as the kernel reads it, or "".

@@ -25,6 +25,13 @@ func TestRefuseOwnExe(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := file("good", "#!/bin/sh -e\n")
+	chain := func(n int) string {
+		next := "/proc/self/exe"
+		for i := range n {
+			next = file("chain"+string(rune('a'+i)), "#!"+next+"\n")
+		}
+		return next
+	}
 	for name, bad := range map[string]string{
 		"the link itself": "/proc/self/exe",
 		"thread's":        "/proc/thread-self/exe",
@@ -35,6 +42,10 @@ func TestRefuseOwnExe(t *testing.T) {
 		"script of link":  file("linked", "#!"+link+"\n"),
 		"second script":   file("second", "#!"+file("first", "#!/proc/self/exe\n")+" x\n"),
 		"descriptor":      "/proc/self/fd/0",
+		"fifth script":    chain(5),
+		"ELF loader":      file("elf", elf("/proc/self/exe\x00")),
+		"linked loader":   file("elf2", elf(link+"\x00")),
+		"script of ELF":   file("elf3", "#!"+file("elf4", elf("/proc/self/exe\x00"))+"\n"),
 	} {
 		err := refuseOwnExe([]string{"/nonexistent", good, bad})
 		var se *sys.StartError
@@ -42,9 +53,20 @@ func TestRefuseOwnExe(t *testing.T) {
 			t.Errorf("%s: %v, want execve: ELOOP", name, err)
 		}
 	}
-	for _, ok := range []string{good, "/bin/sh", "/nonexistent", dir, file("empty", ""), file("text", "no script"), file("bare", "#!\n")} {
+	for _, ok := range []string{good, "/bin/sh", "/nonexistent", dir, file("empty", ""), file("text", "no script"), file("bare", "#!\n"),
+		file("elf5", elf("/lib64/ld-linux-x86-64.so.2\x00")), file("elf6", elf("/proc/self/exe")), file("elf7", elf("")), file("elf8", elf("x")[:70])} {
 		if err := refuseOwnExe([]string{ok}); err != nil {
 			t.Errorf("%s: %v", ok, err)
 		}
 	}
+}
+
+// elf is a file whose only segment is a PT_INTERP.
+func elf(interp string) string {
+	b := make([]byte, elfHeader+elfSegment)
+	copy(b, "\x7fELF\x02\x01\x01")
+	b[32], b[54], b[56] = elfHeader, elfSegment, 1
+	segment := b[elfHeader:]
+	segment[0], segment[8], segment[32] = ptInterp, byte(len(b)), byte(len(interp))
+	return string(b) + interp
 }
