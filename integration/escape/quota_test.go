@@ -20,7 +20,7 @@ var quotaSource string
 // sandbox: else one takes all that the caller and every other sandbox may have.
 // The places and /proc do not matter to it.
 func TestKernelQuotasOfTheUser(t *testing.T) {
-	const want = "instances 16 EMFILE\nwatches 8192 ENOSPC\ntimers 512 EAGAIN\nqueues 3 EMFILE\nterminals 64 ENOSPC\ntaken\n"
+	const want = "instances 16 EMFILE\nwatches 2048 ENOSPC\ntimers 512 EAGAIN\nqueues 3 EMFILE\nterminals 64 ENOSPC\ntaken\n"
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		for _, flags := range [][]string{nil, {"--proc", "none"}} {
 			o := must(t, testkit.RunC(t, testkit.Opts{Who: who}, flags, quotaSource))

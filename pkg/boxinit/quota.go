@@ -18,7 +18,7 @@ const (
 	// Watchers take one each; the file watchers of Node, Python and the JVM do
 	// with one for each process.
 	inotifyInstances = 16
-	inotifyWatches   = 8192
+	inotifyWatches   = 2048
 )
 
 type quota struct {
