@@ -38,7 +38,8 @@ var mutations = []mutation{
 		{"pkg/rootfs/view.go", "if !ours[name] {", "if true {"}}},
 	{control: "sources pinned", fail: []string{"TestSourceSwappedWhileStarting"}, edits: []edit{
 		{"pkg/rootfs/view.go", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}"},
-		{"pkg/launch/realize.go", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}"}}},
+		{"pkg/launch/realize.go", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC | unix.O_NOFOLLOW, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}"},
+		{"pkg/mount/mounts.go", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS}", "how := &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC}"}}},
 	{control: "sockets refused as sources", fail: []string{"TestSocketAsMountIsRefused"}, edits: []edit{
 		{"pkg/plan/mounts.go", `		return "socket"`, `		return ""`}}},
 	{control: "network namespace", fail: []string{"TestNetworkIsLoopbackAlone", "TestUnixSocketsOfTheHostAreOutOfReach"}, edits: []edit{
@@ -149,4 +150,21 @@ var mutations = []mutation{
 		{"pkg/plan/limits.go", "own.Max-spareFiles)", "own.Max)"}}},
 	{control: "signals of init can be queued", fail: []string{"TestNoSignalToBeQueued"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "	err := sys.CanReachThreads()\n", "	err := error(nil)\n"}}},
+	{control: "links followed only where no program makes them", fail: []string{"TestPlantedLinkIsNoDestination"}, edits: []edit{
+		{"pkg/policy/danger.go", "	_, bad := DangerousWrite(dir, s.Home)\n	return bad\n", "	return true\n"}}},
+	{control: "reach by what a directory is", fail: []string{"TestResultsAreOutOfTheProgramsReach"}, edits: []edit{
+		{"pkg/hostpath/reach.go", "	if r.Empty() {\n", "	if true {\n"}}},
+	{control: "result as a new file", fail: []string{"TestResultIsWrittenAnew"}, edits: []edit{
+		{"pkg/hostpath/replace.go", "		if closed != nil {\n", "		if true {\n"}}},
+	{control: "image judged", fail: []string{"TestImageThatIsALink"}, edits: []edit{
+		{"pkg/plan/paths.go", `real, err := b.judge("image", path, false)`, "real, err := filepath.EvalSymlinks(path)"}}},
+	{control: "sources judged without links", fail: []string{"TestPlantedLinkIsNotRead"}, edits: []edit{
+		{"pkg/plan/paths.go", "if err := s.CheckSource(real, write); err != nil {", "if err := s.CheckSource(path, write); err != nil {"},
+		{"pkg/policy/finish.go", "if e := s.danger(real, false); e != nil {", "if e := s.danger(abs, false); e != nil {"}}},
+	{control: "links out of a writable mount", fail: []string{"TestPlantedLinkIsNotRead"}, edits: []edit{
+		{"pkg/policy/validate_mounts.go", "		if !m.Write {\n			continue\n", "		if true {\n			continue\n"}}},
+	{control: "program by its path is a file", fail: []string{"TestProgramByALinkIsAFile"}, edits: []edit{
+		{"pkg/runtimes/finder.go", `if found.Prefix == "" || found.FileOnly ||`, `if true || found.Prefix == "" || found.FileOnly ||`}}},
+	{control: "names quoted in lines of ours", fail: []string{"TestNamesDoNotForgeLines"}, edits: []edit{
+		{"internal/refusal/quote.go", "func Word(s string) string {\n", "func Word(s string) string {\n	if s != \"\" {\n		return s\n	}\n"}}},
 }

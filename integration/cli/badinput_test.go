@@ -84,7 +84,7 @@ var badInput = []bad{
 	{"mount without target", []string{"-v", "DIR", "--", "true"}, 125, `-v: "DIR" has no target inside`},
 	{"mount of the whole host", []string{"-v", "/:/host", "--", "true"}, 125, `--volume: host path "/" is refused: it is the whole host`},
 	{"link to a dangerous place", []string{"-v", "DIR/link-to-proc:/task", "--", "true"}, 125,
-		`host path "/proc" is refused: it shows every process of the host, with its environment`},
+		`mount source "DIR/link-to-proc" leads through a symbolic link: host path "/proc" is refused: it shows every process of the host, with its environment`},
 	{"socket", []string{"-v", "DIR/socket:/s", "--", "true"}, 125, `mount source "DIR/socket" is a socket: it leads out of the sandbox`},
 	{"named pipe", []string{"-v", "DIR/fifo:/f", "--", "true"}, 125, `mount source "DIR/fifo" is a named pipe: it leads out of the sandbox`},
 	{"pipe as the script", []string{"DIR/fifo"}, 127, "command not found: DIR/fifo"},
@@ -204,7 +204,7 @@ func TestUnreadableMount(t *testing.T) {
 		if want := `mount source "` + secret + `": permission denied`; out.Exit != 125 || what != want {
 			t.Errorf("exit %d, %s, want %s", out.Exit, what, want)
 		}
-		if want := `ls -ld "` + secret + `"`; len(hints) != 1 || hints[0] != want {
+		if want := "ls -ld -- " + secret; len(hints) != 1 || hints[0] != want {
 			t.Errorf("hints %q, want %q", hints, want)
 		}
 		clean(t, out, "", dir, before)
