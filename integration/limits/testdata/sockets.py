@@ -14,6 +14,7 @@ def tcp():
     server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, LARGE)
     server.bind(("127.0.0.1", 0))
     server.listen(500)
+    server.settimeout(1)
     for _ in range(400):
         c = socket.socket()
         c.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, LARGE)
