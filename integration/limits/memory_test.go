@@ -127,7 +127,7 @@ func TestSocketBuffers(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup")
 	const limit = 64 << 20
 	for _, kind := range []string{"tcp", "udp"} {
-		o := script(t, testkit.AsRoot(t), "sockets.py", "--memory 64m --timeout 60s", kind)
+		o := script(t, testkit.AsRoot(t), "sockets.py", "--memory 64m --timeout 20s", kind)
 		if kernelV2() {
 			// What a packet on its way needs is never refused.
 			if o.Result.MemoryPeakBytes > limit*5/4 || o.Result.MemoryPeakBytes < 8<<20 {
