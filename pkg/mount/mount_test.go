@@ -169,6 +169,24 @@ func TestSourceSwapped(t *testing.T) {
 	if _, err := build(t, op); err != nil {
 		t.Fatal(err)
 	}
+	// A link that leads to the very file is one that nobody judged.
+	for _, link := range []string{dir + ".link", dir + ".link/sub"} {
+		op := op
+		if op.Source = link; strings.HasSuffix(link, "/sub") {
+			if err := unix.Mkdir(dir+"/sub", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Stat(dir+"/sub", &st); err != nil {
+				t.Fatal(err)
+			}
+			op.Ino = st.Ino
+		} else if err := unix.Symlink(dir, link); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := build(t, op); err == nil || !strings.Contains(err.Error(), "replaced") {
+			t.Errorf("%s: %v", link, err)
+		}
+	}
 	op.Ino++
 	if _, err := build(t, op); err == nil || !strings.Contains(err.Error(), "replaced") {
 		t.Errorf("another inode: %v", err)
