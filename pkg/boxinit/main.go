@@ -82,15 +82,6 @@ func existing(paths []string, e *sys.StartError) string {
 	return ""
 }
 
-// descriptors are what the supervisor gets with Started.
-func (b *box) descriptors() []int {
-	fds := []int{b.pidfd}
-	if b.outDir >= 0 {
-		fds = append(fds, b.outDir)
-	}
-	return fds
-}
-
 func report(control *os.File, r *wire.Report, fds []int) {
 	var rights []byte
 	if len(fds) > 0 {

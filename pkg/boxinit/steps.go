@@ -61,6 +61,7 @@ func Steps() []Step {
 		{"landlock ruleset", prepareLandlock},
 		{"quotas", setQuotas},
 		{"working directory", enterWorkdir},
+		{"hand out the artefact directory", handOut},
 		{"start program", startProgram},
 		{"report the start", reportStart},
 		{"close descriptors of init", closeDescriptors},
@@ -158,10 +159,20 @@ func enterWorkdir(b *box) error {
 	return unix.Fchdir(fd)
 }
 
+// handOut sends the artefact directory before the program can write to it: a
+// run that is ended in its first moment, before its start was reported, still
+// brings what it has written.
+func handOut(b *box) error {
+	if b.outDir >= 0 {
+		report(b.control, &wire.Report{Type: wire.TypeReady}, []int{b.outDir})
+	}
+	return nil
+}
+
 // reportStart lets the supervisor look at the program while init confines
 // itself. What fails after it ends init, and the program with it.
 func reportStart(b *box) error {
-	report(b.control, &wire.Report{Type: wire.TypeStarted, Landlock: uint32(b.landlockABI)}, b.descriptors())
+	report(b.control, &wire.Report{Type: wire.TypeStarted, Landlock: uint32(b.landlockABI)}, []int{b.pidfd})
 	return nil
 }
 

@@ -197,16 +197,19 @@ func (s *session) handle(m message) bool {
 		// What ends after we killed says nothing about itself: init or a
 		// timeout(1) inside may still report the death of the other's child.
 		s.exited, s.late = m.report, s.cause != ""
+	case wire.TypeReady:
+		if s.end.OutDir != nil || len(m.fds) != 1 {
+			s.abort(wire.ErrMalformed)
+			return false
+		}
+		s.end.OutDir = os.NewFile(uintptr(m.fds[0]), "artefacts")
+		m.fds = nil
 	case wire.TypeStarted:
-		if !s.started.IsZero() || len(m.fds) == 0 {
+		if !s.started.IsZero() || len(m.fds) != 1 {
 			s.abort(wire.ErrMalformed)
 			return false
 		}
 		s.started = time.Now()
-		if len(m.fds) > 1 {
-			s.end.OutDir = os.NewFile(uintptr(m.fds[1]), "artefacts")
-			m.fds = m.fds[:1]
-		}
 		rb, err := s.readBack(m.fds[0])
 		if err != nil && s.cause != "" {
 			// Killed before we came to read it: there is nothing left to look
@@ -288,6 +291,11 @@ func (s *session) finish() {
 	}
 	e.MemorySeen = s.watch.memorySeen.Load()
 	s.verdict()
+	if s.failed != nil && e.OutDir != nil {
+		// The program never ran: there is nothing to bring, and nothing is made for it.
+		e.OutDir.Close()
+		e.OutDir = nil
+	}
 }
 
 // used is the CPU time of all processes where no cgroup counts it: what init

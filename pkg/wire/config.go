@@ -7,7 +7,8 @@
 //	    ── Config ──────────────────────────▶  builds the sandbox, step by step
 //	    ◀── Failed{step, errno} ─────────────  a step failed; init is gone after it
 //	    ◀── NotStarted{errno, path} ─────────  execve of the program failed
-//	    ◀── Started + [pidfd, out dir] ──────  the program runs
+//	    ◀── Ready + [out dir] ────────────────  the program is about to start (only with an out dir)
+//	    ◀── Started + [pidfd] ────────────────  the program runs
 //	    ── Ack ─────────────────────────────▶  the supervisor has read back what it needs
 //	    ◀── Exited{status, usage} ───────────  the program ended; init exits after Ack
 //
@@ -55,7 +56,7 @@ type Config struct {
 	// Writable are the paths inside that Landlock lets the program write below.
 	Writable []string
 
-	// OutDir is the directory whose descriptor init sends with Started, so
+	// OutDir is the directory whose descriptor init sends with Ready, so
 	// that the supervisor can collect from it when all processes are dead.
 	OutDir string
 }

@@ -17,6 +17,7 @@ const (
 	TypeStarted
 	TypeExited
 	TypeFiles
+	TypeReady
 )
 
 // Report is any message of init's.
@@ -49,7 +50,7 @@ func (r *Report) Encode() []byte {
 
 // DecodeReport is the inverse of Encode.
 func DecodeReport(t Type, b []byte) (*Report, error) {
-	if t < TypeFailed || t > TypeExited {
+	if (t < TypeFailed || t > TypeExited) && t != TypeReady {
 		return nil, ErrMalformed
 	}
 	d := &decoder{b: b}
