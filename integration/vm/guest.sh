@@ -1,11 +1,8 @@
 # What a test machine does before its suites, with sh. boot.go puts source=
-# before it, and a line "suite WHO PACKAGE BINARY ARGUMENTS..." for each suite
+# before it, which init has mounted on /vm/src, and a line "suite WHO PACKAGE BINARY ARGUMENTS..." for each suite
 # behind it.
 export PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin HOME=/root TMPDIR=/tmp
 
-# By a mount of its own, for an ordinary user may not enter each folder above.
-mkdir -p /vm/src
-mount --bind "$source" /vm/src
 mkfs.ext4 -q /dev/vda && mount /dev/vda /var/tmp
 mkdir /var/tmp/tmp && mount --bind /var/tmp/tmp /tmp # a tmpfs cannot map ids before Linux 6.3
 chmod 1777 /tmp /var/tmp

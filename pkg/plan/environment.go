@@ -5,12 +5,7 @@ import (
 	"strings"
 
 	"sandglass/pkg/rootfs"
-
-	"golang.org/x/sys/unix"
 )
-
-// openNonblock keeps an open from waiting on a FIFO.
-const openNonblock = unix.O_NONBLOCK | unix.O_NOCTTY
 
 // standardPath is PATH inside, after the caller's interpreters.
 const standardPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
