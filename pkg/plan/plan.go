@@ -61,8 +61,9 @@ func Build(s policy.Spec) (*Plan, error) {
 // the filter, the limits. It is what a run starts init with.
 func Begin(s policy.Spec) (*Plan, error) {
 	if s.Home == "" {
-		s.Home = home()
+		s.Home, _ = os.UserHomeDir()
 	}
+	s.Home = resolved(s.Home)
 	if err := s.Validate(); err != nil {
 		return nil, err
 	}
@@ -109,23 +110,23 @@ type builder struct {
 	root   rootfs.Source // the image, unless it is the host
 }
 
-// home is the caller's home directory without links, for mount sources are
-// judged by what they resolve to.
-func home() string {
-	dir, _ := os.UserHomeDir()
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
+// resolved is the caller's home directory without links, for what is judged by
+// it has none.
+func resolved(home string) string {
+	if real, err := filepath.EvalSymlinks(home); home != "" && err == nil {
 		return real
 	}
-	return dir
+	return home
 }
 
 func finder() runtimes.Finder {
 	cwd, _ := os.Getwd()
+	home, _ := os.UserHomeDir()
 	path := os.Getenv("PATH")
 	if path == "" {
 		path = standardPath // as a shell has it where none is set
 	}
-	return runtimes.Finder{Path: path, Home: home(), Getenv: os.Getenv, Cwd: cwd}
+	return runtimes.Finder{Path: path, Home: resolved(home), Getenv: os.Getenv, Cwd: cwd}
 }
 
 // filter loads the filter, a file's by its path without links: see trusted.

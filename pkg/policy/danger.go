@@ -172,8 +172,13 @@ func below(p, dir string) bool {
 
 // MayFollow says that a symbolic link in this directory may be followed on the
 // way to what is written: no sandbox can be given the directory for writing, so
-// no program made the link.
+// no program made the link. Where one can be, because it was allowed, it is not.
 func (s *Spec) MayFollow(dir string) bool {
+	for _, p := range s.AllowMounts {
+		if p = path.Clean(p); dir == p || below(dir, p) {
+			return false
+		}
+	}
 	_, bad := DangerousWrite(dir, s.Home)
 	return bad
 }

@@ -320,3 +320,34 @@ func TestDigestKeepsFieldsApart(t *testing.T) {
 		t.Error("command and args are the same to the digest")
 	}
 }
+
+// A link is followed on the way to what is written only where no program can
+// have made it.
+func TestMayFollow(t *testing.T) {
+	s := okSpec()
+	s.AllowMounts = []string{"/home/ann/.config/app", "/opt/"}
+	for dir, want := range map[string]bool{
+		"/": true, "/var": true, "/home": true, "/home/ann": true, "/usr/share": true, "/home/ann/.config": true, "/dev": true,
+		"/home/ann/proj": false, "/srv": false, "/srv/data": false, "/data": false,
+		"/home/ann/.config/app": false, "/home/ann/.config/app/x": false, "/opt": false, "/opt/x": false, // allowed to a program
+	} {
+		if got := s.MayFollow(dir); got != want {
+			t.Errorf("%s: %v, want %v", dir, got, want)
+		}
+	}
+}
+
+func TestHomesHoldSecretsOfTools(t *testing.T) {
+	for _, name := range []string{".claude", ".codex", ".dockercfg", ".tsh", ".cloudflared", ".vscode", ".var", "snap", ".config/gh", ".claude.json", "snap/firefox/common"} {
+		for _, home := range []string{"/home/ann", "/home/bob"} {
+			if why, bad := DangerousSource(home+"/"+name, "/home/ann"); !bad || why == "" {
+				t.Errorf("%s/%s may be mounted", home, name)
+			}
+		}
+	}
+	for _, fine := range []string{"/home/ann/proj/.vscode", "/home/ann/.claudette", "/home/ann/snapshots"} {
+		if why, bad := DangerousSource(fine, "/home/ann"); bad {
+			t.Errorf("%s may not be mounted: %s", fine, why)
+		}
+	}
+}

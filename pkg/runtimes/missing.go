@@ -48,7 +48,7 @@ func (m *missing) error(dirs []string) *refusal.Error {
 	}
 	err := refusal.Newf("%s", b.String()).Code(exit)
 	if exit == refusal.ExitNotExecutable {
-		return err.Hint("chmod +x %s", shellQuote(m.denied[0]))
+		return err.Hint("chmod +x %s", refusal.Shell(m.denied[0]))
 	}
 	if m.lang != nil && m.lang.Package != "" {
 		err.Hint("apt-get install %s", m.lang.Package)
@@ -67,15 +67,4 @@ func list(items []string, max int) string {
 		quoted = append(quoted, quote(s))
 	}
 	return strings.Join(quoted, ", ")
-}
-
-// shellQuote makes a hint safe to paste: the path may come from a hostile tree.
-func shellQuote(s string) string {
-	if hasControl(s) {
-		return "FILE"
-	}
-	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+") == "" {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

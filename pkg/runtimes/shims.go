@@ -127,7 +127,7 @@ type lostVersion struct {
 func (f Finder) lost(tool, cmd, version, origin string, pass bool) lostVersion {
 	return lostVersion{
 		text: tool + " has no version " + quote(version) + " for " + quote(cmd) + " (set by " + quote(origin) + ")",
-		hint: tool + " install " + shellQuote(version),
+		hint: tool + " install " + refusal.Shell(version),
 		pass: pass,
 	}
 }

@@ -28,7 +28,7 @@ func (f Finder) Venv(dir string) (Interpreter, error) {
 	found, err := f.venv(dir, "python", 0)
 	if err != nil {
 		return Interpreter{}, refusal.Newf("virtual environment %s: %s", quote(dir), err.Error()).
-			Hint("python3 -m venv %s", shellQuote(dir))
+			Hint("python3 -m venv %s", refusal.Shell(dir))
 	}
 	found.Name = "python"
 	return found, nil

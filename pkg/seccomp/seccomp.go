@@ -58,15 +58,15 @@ func newFilter(name string, bpf []byte) Filter {
 
 func loadFile(path string) (Filter, error) {
 	if strings.HasSuffix(path, ".json") {
-		return Filter{}, refusal.Newf("seccomp profile %s: this is a source, runs take compiled filters only", path).
-			Hint("seccompc -o %s %s", strings.TrimSuffix(path, ".json")+".bpf", path)
+		return Filter{}, refusal.Newf("seccomp profile %s: this is a source, runs take compiled filters only", refusal.Word(path)).
+			Hint("seccompc -o %s %s", refusal.Shell(strings.TrimSuffix(path, ".json")+".bpf"), refusal.Shell(path))
 	}
 	bpf, err := readRegular(path, bpfvm.MaxInsns*bpfvm.InsnSize)
 	if err != nil {
-		return Filter{}, refusal.Newf("seccomp profile %s: %v", path, err)
+		return Filter{}, refusal.Newf("seccomp profile %s: %v", refusal.Word(path), err)
 	}
 	if err := Validate(bpf); err != nil {
-		return Filter{}, refusal.Newf("seccomp profile %s: %v", path, err).
+		return Filter{}, refusal.Newf("seccomp profile %s: %v", refusal.Word(path), err).
 			Hint("seccompc compiles a JSON profile: seccompc -o my.bpf my.json")
 	}
 	return newFilter(path, bpf), nil
