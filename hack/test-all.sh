@@ -8,5 +8,14 @@ mkdir -p build
 export SANDGLASS_TEST_JSON=$PWD/build/host.json
 hack/test.sh "$@" ./... || failed=1
 unset SANDGLASS_TEST_JSON
-hack/test-vm.sh -host build/host.json || failed=1
+
+# Software emulation is 5 to 15 times slower than this host, and a neighbour's
+# load shows in it: what fails there is named, and the machines run once more.
+# This host's own tests are never repeated.
+machines() { hack/test-vm.sh -host build/host.json 2>&1 | tee build/vm.log; }
+if ! machines; then
+  echo "test-vm: failed, and runs once more. A name that is not in the next list of failures is flaky:"
+  sed -n 's/^failed: /flaky or broken: /p' build/vm.log
+  machines || failed=1
+fi
 exit "$failed"

@@ -72,7 +72,8 @@ func TestDiskSum(t *testing.T) {
 		if !strings.HasSuffix(o.Stdout, "\ntotal 64 MB\nPASS\n") || o.Exit != 0 {
 			t.Errorf("exit %d, %s%s", o.Exit, o.Stdout, o.Stderr)
 		}
-		if o.Result.MemoryPeakBytes < 64<<20 {
+		// A watchdog's peak is sampled, and may miss the last moment of a run.
+		if o.Result.Limits["memory"].EnforcedBy != result.ByWatchdog && o.Result.MemoryPeakBytes < 64<<20 {
 			t.Errorf("memory_peak_bytes %d is without the scratch", o.Result.MemoryPeakBytes)
 		}
 	})
