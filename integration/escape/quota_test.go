@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
@@ -56,6 +58,27 @@ func TestKernelQuotasAreChargedToTheSandbox(t *testing.T) {
 	})
 }
 
+// alike says that two outputs differ in no figure by more than the one or two
+// that a process has in flight for itself.
+func alike(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		n, err1 := strconv.Atoi(x[i])
+		m, err2 := strconv.Atoi(y[i])
+		if err1 != nil || err2 != nil {
+			if x[i] != y[i] {
+				return false
+			}
+		} else if n-m > 2 || m-n > 2 {
+			return false
+		}
+	}
+	return true
+}
+
 // A neighbour that has taken all it can have leaves the next one everything.
 func TestNeighboursQuotasAreUntouched(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
@@ -70,7 +93,7 @@ func TestNeighboursQuotasAreUntouched(t *testing.T) {
 		first.WaitLine("taken")
 		second := must(t, testkit.Run(t, testkit.Opts{Who: who}, "-v", prog, "--", testkit.Inside))
 		w.Close()
-		if o := must(t, first.Wait()); o.Stdout != second.Stdout {
+		if o := must(t, first.Wait()); !alike(o.Stdout, second.Stdout) {
 			t.Errorf("the first had\n%s\nthe second\n%s", o.Stdout, second.Stdout)
 		}
 	})

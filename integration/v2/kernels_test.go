@@ -47,7 +47,7 @@ func TestTmpfsIDMap(t *testing.T) {
 		return
 	}
 	refused(t, o, dir+": its file system cannot map ids (invalid argument), so the sandbox's own id could not read or write it",
-		"cp -a "+dir+" /var/tmp/   # to a file system that can: ext4, xfs, btrfs, tmpfs (Linux 6.3)")
+		"cp -a -- "+dir+" /var/tmp/   # to a file system that can: ext4, xfs, btrfs, tmpfs (Linux 6.3)")
 	disk(t, "/var/tmp")
 	elsewhere, err := os.MkdirTemp("/var/tmp", "sandglass-test-")
 	if err != nil {

@@ -46,6 +46,8 @@ const (
 	floods = "^(TestOutputFlood|TestKillAll)$"
 	many   = "Many$"
 	jvm    = "^TestJVMHeap$"
+	// README's commands, with all of check in them, twice: the host does them.
+	readme = "^TestREADME$"
 	// They write through a mount of a tmpfs as root, which is refused by name
 	// before Linux 6.3: see TestTmpfsIDMap of integration/v2.
 	tmpfsIDMap = "^TestNothingIsMadeInMountedDirectories$"
@@ -76,7 +78,7 @@ func plan() []machine {
 	root := append([]string{"root"}, has...)
 	return []machine{
 		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(needsGo+"|"+tmpfsIDMap),
-			suite{pkg: "integration/cli"})},
+			suite{pkg: "integration/cli", skip: readme})},
 		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(needsGo),
 			suite{pkg: "integration/compat", skip: jvm}, suite{pkg: "pkg/check"})},
 		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
