@@ -60,7 +60,7 @@ var mutations = []mutation{
 	{control: "hidepid", fail: []string{"TestProcessesOfTheHostAreUnseen", "TestInitCannotBeTakenOver"}, edits: []edit{
 		{"pkg/rootfs/layers.go", `Data: []byte("hidepid=ptraceable")`, `Data: nil`}}},
 	{control: "init not dumpable", fail: []string{"TestProcessesOfTheHostAreUnseen"}, edits: []edit{
-		{"pkg/boxinit/steps.go", "return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)"}}},
+		{"pkg/boxinit/steps.go", "return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)"}, noLandlock}},
 	{control: "default signals of init", fail: []string{"TestNoSignalFromInsideReachesInit"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"default signals of init", defaultSignals},
 `, ""}, noLandlock}},
@@ -101,7 +101,7 @@ var mutations = []mutation{
 		{"pkg/launch/spawn.go", `	c.Add("seal descriptors", unix.SYS_CLOSE_RANGE, boxinit.ControlFD+1, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
 `, ""}}},
 	{control: "program not from proc's magic links", fail: []string{"TestHostBinaryCannotBeWritten"}, edits: []edit{
-		{"pkg/boxinit/child.go", "if err := refuseOwnExe(b.cfg.Paths); err != nil {", "if err := refuseOwnExe(nil); err != nil {"}}},
+		{"pkg/boxinit/child.go", "if err := refuseOwnExe(b.cfg.Paths); err != nil {", "if err := refuseOwnExe(nil); err != nil {"}, noLandlock}},
 	{control: "links not followed by collection", fail: []string{"TestHostileArtefacts"}, edits: []edit{
 		{"pkg/artifacts/walk.go", "	case typeSymlink:\n		c.link(pin, a)", "	case typeSymlink:\n		unix.Symlinkat(\"/etc/passwd\", dst, name)"}}},
 	{control: "streams are pipes", fail: []string{"TestStreamsAreNotTheCallersOwn"}, edits: []edit{
