@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -85,7 +86,7 @@ func (g *Group) at(ctrl string) int {
 		return g.box.fd
 	}
 	for i := range g.v1 {
-		if contains(g.v1[i].names, ctrl) {
+		if slices.Contains(g.v1[i].names, ctrl) {
 			return g.v1[i].fd
 		}
 	}

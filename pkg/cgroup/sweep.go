@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func (t *tree) parents(override string) []string {
 	var list []string
 	for _, ctrl := range v1Names {
 		p, c := t.parentV1(ctrl, override)
-		if c == nil && !contains(list, p) {
+		if c == nil && !slices.Contains(list, p) {
 			list = append(list, p)
 		}
 	}

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -27,7 +28,7 @@ func (g *Group) createV1(t *tree) error {
 	asked := g.limits.asked()
 	for _, ctrl := range v1Names {
 		limit := limitOf(ctrl)
-		if limit != "" && !contains(asked, limit) || ctrl == cpuset && len(g.v1) == 0 {
+		if limit != "" && !slices.Contains(asked, limit) || ctrl == cpuset && len(g.v1) == 0 {
 			continue
 		}
 		d, c := g.dirV1(t, ctrl)
@@ -44,15 +45,6 @@ func (g *Group) createV1(t *tree) error {
 		}
 	}
 	return nil
-}
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
 }
 
 // dirV1 makes the group of a controller, or finds the one that a co-mounted

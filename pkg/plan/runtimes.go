@@ -2,6 +2,7 @@ package plan
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -95,7 +96,7 @@ func (b *builder) adopt(in runtimes.Interpreter) error {
 		b.name(l.Path, l.Target)
 	}
 	for _, d := range in.BinDirs {
-		if !contains(b.dirs, d) {
+		if !slices.Contains(b.dirs, d) {
 			b.dirs = append(b.dirs, d)
 		}
 	}
@@ -127,13 +128,4 @@ func (b *builder) name(path, text string) {
 		}
 	}
 	b.links = append(b.links, rootfs.Link{Target: path, Text: text})
-}
-
-func contains(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -208,7 +209,7 @@ func (s *Spec) danger(resolved string, write bool) *refusal.Error {
 		judge = DangerousWrite
 	}
 	why, bad := judge(resolved, s.Home)
-	if !bad || contains(s.AllowMounts, path.Clean(resolved)) {
+	if !bad || slices.Contains(s.AllowMounts, path.Clean(resolved)) {
 		return nil
 	}
 	return refusal.Newf("host path %s is refused: %s", quote(resolved), why).

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -156,7 +157,7 @@ func setAllowDegraded(p *Parsed, v string) error {
 		if err := checkDegraded(name); err != nil {
 			return err
 		}
-		if !contains(p.Spec.AllowDegraded, name) {
+		if !slices.Contains(p.Spec.AllowDegraded, name) {
 			p.Spec.AllowDegraded = append(p.Spec.AllowDegraded, name)
 		}
 	}
@@ -197,7 +198,7 @@ func setTmpfs(_ *Parsed, v string) error {
 		return refusal.Newf("%s is refused: the scratch is at /tmp, /work, HOME and /dev/shm, and nowhere else", quote(target))
 	}
 	for o := range strings.SplitSeq(options, ",") {
-		if !contains([]string{"", "rw", "nosuid", "nodev", "exec"}, o) {
+		if !slices.Contains([]string{"", "rw", "nosuid", "nodev", "exec"}, o) {
 			return refusal.Newf("option %s of /tmp cannot be set on its own", quote(o)).Hint("--disk 64m")
 		}
 	}
@@ -217,12 +218,3 @@ const capNames = " CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID 
 	" NET_BIND_SERVICE NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE" +
 	" SYS_PACCT SYS_ADMIN SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL" +
 	" SETFCAP MAC_OVERRIDE MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE "
-
-func contains(list []string, s string) bool {
-	for _, e := range list {
-		if e == s {
-			return true
-		}
-	}
-	return false
-}

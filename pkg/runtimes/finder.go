@@ -14,6 +14,7 @@ package runtimes
 import (
 	"errors"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -125,7 +126,7 @@ func (f Finder) findAt(path string) (Interpreter, error) {
 		return Interpreter{}, err
 	}
 	found.Name = path
-	if found.Prefix == "" || found.FileOnly || has(stores[:], found.Prefix) || ofCommand(filepath.Base(found.Exe)) != nil {
+	if found.Prefix == "" || found.FileOnly || slices.Contains(stores[:], found.Prefix) || ofCommand(filepath.Base(found.Exe)) != nil {
 		return found, nil
 	}
 	real, _, err := resolve(found.Exe)
@@ -142,7 +143,7 @@ func (f Finder) adopt(lang *Language, path string, depth int) (Interpreter, erro
 	if depth == maxShims {
 		return Interpreter{}, skip(quote(path) + ": more than 4 shims in a row")
 	}
-	if lang != nil && lang.Name == "python" && !has(defaultPath[:], filepath.Dir(path)) {
+	if lang != nil && lang.Name == "python" && !slices.Contains(defaultPath[:], filepath.Dir(path)) {
 		// As Python does: a venv is recognised by the path that is executed, not by where it leads.
 		if dir := filepath.Dir(filepath.Dir(path)); exists(dir + "/pyvenv.cfg") {
 			if found, err := f.venv(dir, filepath.Base(path), 0); err == nil {
@@ -179,7 +180,7 @@ func (f Finder) describe(lang *Language, path, real string, links []Link) (Inter
 	if lang != nil && len(lang.etc) > 0 {
 		found.Extra = append(found.Extra, config(lang, real)...)
 	}
-	if dir := filepath.Dir(found.Exe); !has(defaultPath[:], dir) && !strings.Contains(dir, ":") {
+	if dir := filepath.Dir(found.Exe); !slices.Contains(defaultPath[:], dir) && !strings.Contains(dir, ":") {
 		found.BinDirs = []string{dir}
 	}
 	return found, nil

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -89,7 +90,7 @@ func TestHostJavaConfig(t *testing.T) {
 	if err != nil || !strings.HasPrefix(cfg, "/etc/") {
 		t.Skip("SKIP(want a Debian java)")
 	}
-	if !has(got.Extra, cfg) || !has(got.Extra, filepath.Dir(cfg)+"/security") || has(got.Extra, filepath.Dir(cfg)) {
+	if !slices.Contains(got.Extra, cfg) || !slices.Contains(got.Extra, filepath.Dir(cfg)+"/security") || slices.Contains(got.Extra, filepath.Dir(cfg)) {
 		t.Errorf("Extra = %q", got.Extra)
 	}
 }

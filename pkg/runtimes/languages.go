@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -80,7 +81,7 @@ func Lang(name string) (lang string, ok bool) {
 // ofLang finds a row by canonical name or alias.
 func ofLang(name string) *Language {
 	for i := range Languages {
-		if l := &Languages[i]; l.Name == name || has(l.Aliases, name) {
+		if l := &Languages[i]; l.Name == name || slices.Contains(l.Aliases, name) {
 			return l
 		}
 	}
@@ -127,7 +128,7 @@ func commands(name string) (*Language, []string) {
 func ByExtension(path string) (lang string, ok bool) {
 	ext := strings.ToLower(filepath.Ext(path))
 	for i := range Languages {
-		if ext != "" && has(Languages[i].Extensions, ext) {
+		if ext != "" && slices.Contains(Languages[i].Extensions, ext) {
 			return Languages[i].Name, true
 		}
 	}
@@ -164,13 +165,4 @@ func CodeArgs(lang, exe, file string, args []string) []string {
 		argv = append(argv, file)
 	}
 	return append(argv, args...)
-}
-
-func has(list []string, s string) bool {
-	for _, x := range list {
-		if x == s {
-			return true
-		}
-	}
-	return false
 }

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -22,7 +23,7 @@ const (
 func Mentioned(words []string) []string {
 	var names []string
 	add := func(name string) {
-		if len(names) == mentionMax || has(names, name) || ofCommand(name) == nil {
+		if len(names) == mentionMax || slices.Contains(names, name) || ofCommand(name) == nil {
 			return
 		}
 		switch name {

@@ -3,6 +3,7 @@ package runtimes
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -58,7 +59,7 @@ func (f Finder) prefix(lang *Language, exe string) (prefix string, fileOnly bool
 
 // shared says why a directory must not be mounted as a whole, or "".
 func (f Finder) shared(p string) string {
-	if has(neverPrefix[:], p) || inHostView(p) && filepath.Dir(p) == "/" || underAny(p, kernelDirs[:]) || hasControl(p) {
+	if slices.Contains(neverPrefix[:], p) || inHostView(p) && filepath.Dir(p) == "/" || underAny(p, kernelDirs[:]) || hasControl(p) {
 		return "is shared by the whole system"
 	}
 	if filepath.Dir(p) == "/home" {
@@ -69,7 +70,7 @@ func (f Finder) shared(p string) string {
 			return "is or contains the home directory"
 		}
 	}
-	if has(homeParts[:], filepath.Base(p)) {
+	if slices.Contains(homeParts[:], filepath.Base(p)) {
 		return "holds more than an interpreter"
 	}
 	for _, s := range secrets {

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -158,7 +159,7 @@ func binDirs(dir string) []string {
 
 func union(a, b []string) []string {
 	for _, s := range b {
-		if !has(a, s) {
+		if !slices.Contains(a, s) {
 			a = append(a, s)
 		}
 	}
