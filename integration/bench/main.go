@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"sandglass/internal/testkit/machine"
 	"sandglass/pkg/sandbox"
 )
 
@@ -59,7 +60,7 @@ func run(o *options) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(machine())
+	fmt.Println(machine.Line())
 	runners := starting(all)
 	if len(runners) == 0 {
 		return fmt.Errorf("no contender starts here")

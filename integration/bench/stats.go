@@ -1,15 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // sample is one run: from before the clone of the command to after the wait for it.
@@ -74,25 +69,4 @@ func report(list []*contender) {
 		}
 		fmt.Println()
 	}
-}
-
-// machine is one line on what the figures were taken on.
-func machine() string {
-	var u unix.Utsname
-	unix.Uname(&u)
-	model := "unknown processor"
-	info, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range bytes.Lines(info) {
-		if k, v, ok := bytes.Cut(line, []byte(":")); ok && string(bytes.TrimSpace(k)) == "model name" {
-			model = string(bytes.TrimSpace(v))
-			break
-		}
-	}
-	groups := "cgroup v2"
-	if _, err := os.Stat("/sys/fs/cgroup/cgroup.controllers"); err != nil {
-		groups = "cgroup v1 or hybrid"
-	}
-	return fmt.Sprintf("%s, %d CPUs, Linux %s %s, %s, uid %d, %s, %s", model, runtime.NumCPU(),
-		unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Machine[:]), groups,
-		os.Geteuid(), runtime.Version(), time.Now().UTC().Format(time.DateOnly))
 }

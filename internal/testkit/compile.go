@@ -3,6 +3,7 @@ package testkit
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,30 +26,36 @@ func C(t testing.TB, source string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	out, err := Compile(d, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// Compile is C into a directory, for what is no test.
+func Compile(dir, source string) (string, error) {
 	sum := sha256.Sum256([]byte(source))
 	name := "c-" + hex.EncodeToString(sum[:8])
 	if before := filepath.Join(os.Getenv(EnvCompiled), name); filepath.IsAbs(before) {
 		if _, err := os.Stat(before); err == nil {
-			return before
+			return before, nil
 		}
 	}
-	out := filepath.Join(d, name)
+	out := filepath.Join(dir, name)
 	compiled.Lock()
 	defer compiled.Unlock()
 	if _, err := os.Stat(out); err == nil {
-		return out
+		return out, nil
 	}
 	if err := os.WriteFile(out+".c", []byte(source), 0o644); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	text, err := exec.Command("gcc", "-O1", "-static", "-pthread", "-o", out, out+".c").CombinedOutput()
 	if err != nil {
-		t.Fatalf("gcc: %v\n%s", err, text)
+		return "", fmt.Errorf("gcc: %w\n%s", err, text)
 	}
-	if err := os.Chmod(out, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return out
+	return out, os.Chmod(out, 0o755)
 }
 
 // Inside is where RunC puts the program.

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"syscall"
@@ -60,15 +61,28 @@ func settle(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
-	must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), "private mounts")
-	must(unix.Mount("proc", "/proc", "proc", 0, ""), "own /proc")
 	text, err := os.ReadFile(os.Getenv(EnvBinary))
 	must(err, "the binary under test")
-	for _, d := range []string{"/run", "/var/tmp", "/dev/shm", "/tmp"} {
-		must(unix.Mount("tmpfs", d, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"), d)
-	}
+	must(OwnMounts(), "own mounts")
 	const own = "/run/binary-under-test"
 	must(os.WriteFile(own, text, 0o755), own)
 	must(os.Chmod(own, 0o755), own)
 	must(os.Setenv(EnvBinary, own), EnvBinary)
+}
+
+// OwnMounts gives a process in new PID and mount namespaces its own /proc and
+// empty directories wherever something could be left.
+func OwnMounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	if err := unix.Mount("proc", "/proc", "proc", 0, ""); err != nil {
+		return fmt.Errorf("own /proc: %w", err)
+	}
+	for _, d := range []string{"/run", "/var/tmp", "/dev/shm", "/tmp"} {
+		if err := unix.Mount("tmpfs", d, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+			return fmt.Errorf("own %s: %w", d, err)
+		}
+	}
+	return nil
 }

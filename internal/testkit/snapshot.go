@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,12 +26,27 @@ type Snapshot struct {
 // TakeSnapshot looks at the host. dirs are looked at besides the usual places.
 func TakeSnapshot(t testing.TB, dirs ...string) Snapshot {
 	t.Helper()
-	s := Snapshot{Processes: Processes(""), Cgroups: Cgroups()}
-	s.Mounts = fileLines(t, "/proc/self/mountinfo")
-	for _, name := range []string{"msg", "sem", "shm"} {
-		s.IPC = append(s.IPC, ipcObjects(t, name)...)
+	s, err := Look(dirs...)
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, line := range fileLines(t, "/proc/self/net/dev") {
+	return s
+}
+
+// Look is TakeSnapshot for what is no test.
+func Look(dirs ...string) (Snapshot, error) {
+	s := Snapshot{Processes: Processes(""), Cgroups: Cgroups()}
+	var errs []error
+	lines := func(path string) []string {
+		text, err := os.ReadFile(path)
+		errs = append(errs, err)
+		return strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	}
+	s.Mounts = lines("/proc/self/mountinfo")
+	for _, name := range []string{"msg", "sem", "shm"} {
+		s.IPC = append(s.IPC, ipcObjects(name, lines("/proc/sysvipc/"+name))...)
+	}
+	for _, line := range lines("/proc/self/net/dev") {
 		if name, _, ok := strings.Cut(line, ":"); ok {
 			s.Net = append(s.Net, strings.TrimSpace(name))
 		}
@@ -38,7 +54,7 @@ func TakeSnapshot(t testing.TB, dirs ...string) Snapshot {
 	for _, d := range append([]string{"/tmp", "/var/tmp", "/run", "/dev/shm", "/dev/mqueue"}, dirs...) {
 		s.Files = append(s.Files, files(d)...)
 	}
-	return s
+	return s, errors.Join(errs...)
 }
 
 // Left lists what is in now and was not in s.
@@ -119,20 +135,10 @@ func CgroupsOf(pid int) []string {
 	return list
 }
 
-func fileLines(t testing.TB, path string) []string {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-}
-
 // ipcObjects are the key and id of each object, without its figures.
-func ipcObjects(t testing.TB, name string) []string {
-	t.Helper()
+func ipcObjects(name string, lines []string) []string {
 	var list []string
-	for i, line := range fileLines(t, "/proc/sysvipc/"+name) {
+	for i, line := range lines {
 		if f := strings.Fields(line); i > 0 && len(f) > 1 {
 			list = append(list, name+" "+f[0]+" "+f[1])
 		}
