@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"sandglass/pkg/wire"
 
@@ -66,6 +67,103 @@ func TestPumpCallerGone(t *testing.T) {
 	<-p.done
 	if _, err := w.Write([]byte("y")); !errors.Is(err, unix.EPIPE) {
 		t.Errorf("the program's next write: %v, want EPIPE", err)
+	}
+}
+
+// TestPumpStuck: a reader that takes nothing is given up, and what it has taken
+// until then is told.
+func TestPumpStuck(t *testing.T) {
+	defer func(d time.Duration) { readerTime = d }(readerTime)
+	readerTime = time.Millisecond
+	r, w := pipe(t)
+	in := make(chan struct{})
+	p := startPump(r, stuck{in}, 100, func() {})
+	w.Write([]byte("xyz"))
+	<-in
+	count, err := p.settle(time.Now())
+	if err != errStuck || count.Bytes != 3 || count.Kept != 0 {
+		t.Errorf("%+v, %v", count, err)
+	}
+	// A pipe that somebody outside holds open is no loss of the caller's.
+	r, _ = pipe(t)
+	p = startPump(r, io.Discard, 100, func() {})
+	if count, err := p.settle(time.Now()); err != nil || count.Bytes != 0 {
+		t.Errorf("%+v, %v", count, err)
+	}
+}
+
+// stuck never comes back from a write.
+type stuck struct{ in chan struct{} }
+
+func (s stuck) Write([]byte) (int, error) { close(s.in); select {} }
+
+// TestPumpSlow: a reader that goes on taking is not given up, however long all
+// of it takes: here the end is two hours ago, and the last byte was just taken.
+func TestPumpSlow(t *testing.T) {
+	defer func(d time.Duration) { readerTime = d }(readerTime)
+	readerTime = time.Hour
+	r, w := pipe(t)
+	to := slow{make(chan struct{}), make(chan struct{})}
+	p := startPump(r, to, 100, func() {})
+	w.Write([]byte("xyz"))
+	<-to.in
+	to.step <- struct{}{}
+	w.Write([]byte("zyx"))
+	<-to.in
+	settled := make(chan error)
+	go func() {
+		_, err := p.settle(time.Now().Add(-2 * time.Hour))
+		settled <- err
+	}()
+	w.Close()
+	select {
+	case err := <-settled:
+		t.Errorf("not waited for: %v", err)
+	case to.step <- struct{}{}:
+		if err := <-settled; err != nil {
+			t.Error(err)
+		}
+	}
+	<-p.done
+	if p.count.Kept != 6 {
+		t.Errorf("%d bytes kept", p.count.Kept)
+	}
+}
+
+// slow says that it has data, and takes it when it is told to.
+type slow struct{ in, step chan struct{} }
+
+func (s slow) Write(data []byte) (int, error) {
+	s.in <- struct{}{}
+	<-s.step
+	return len(data), nil
+}
+
+// TestPumpNonBlocking: a description that is made non-blocking later, by another
+// process that shares it, loses nothing.
+func TestPumpNonBlocking(t *testing.T) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	in, out := os.NewFile(uintptr(fds[0]), "in"), os.NewFile(uintptr(fds[1]), "out")
+	defer in.Close()
+	if err := unix.SetNonblock(fds[1], true); err != nil {
+		t.Fatal(err)
+	}
+	const size = 300000 // more than a pipe holds
+	r, w := pipe(t)
+	p := startPump(r, out, size, func() {})
+	go func() {
+		w.Write(make([]byte, size))
+		w.Close()
+		<-p.done
+		out.Close()
+	}()
+	got, err := io.ReadAll(in)
+	<-p.done
+	if err != nil || len(got) != size || p.count.Kept != size || p.err != nil {
+		t.Errorf("%d bytes came, kept %d, %v, %v", len(got), p.count.Kept, err, p.err)
 	}
 }
 

@@ -4,14 +4,28 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
+	"time"
 
 	"sandglass/pkg/result"
 
 	"golang.org/x/sys/unix"
 )
 
-// chunk is one read of the program's output; a pipe holds no more by default.
-const chunk = 64 << 10
+const (
+	// chunk is one read of the program's output; a pipe holds no more by default.
+	chunk = 64 << 10
+	// flood is how much of what is dropped one system call takes: the largest pipe
+	// that an ordinary user can make by default.
+	flood = 1 << 20
+)
+
+// readerTime is how long the caller's side may take nothing after the run's
+// end. At most a pipe and a chunk are left to take then. A reader that is stuck
+// would else keep the run from ending, whatever its time limit.
+var readerTime = 10 * time.Second
+
+var errStuck = errors.New("the reader takes nothing any more")
 
 // pump passes one stream on up to limit bytes and drops the rest, so that the
 // supervisor's memory does not depend on what the program writes. It ends at
@@ -22,9 +36,13 @@ type pump struct {
 	to    io.Writer
 	limit int64
 	full  func() // called once when the limit is passed
-	count result.Stream
-	err   error // why the caller's side takes no more, nil for a reader that went away
 	done  chan struct{}
+
+	mu      sync.Mutex // guards what follows: a pump that is stuck is left behind
+	count   result.Stream
+	err     error     // why the caller's side takes no more, nil for a reader that went away
+	writing bool      // the caller's side has data to take
+	moved   time.Time // when it last took any
 }
 
 func startPump(from *os.File, to io.Writer, limit int64, full func()) *pump {
@@ -45,28 +63,135 @@ func (p *pump) run() {
 		if err != nil {
 			return
 		}
+		if p.count.Truncated {
+			p.drop(buf)
+			return
+		}
 	}
 }
 
 // pass counts data and writes what is within the limit. It says whether the
 // caller still listens.
 func (p *pump) pass(data []byte) bool {
-	p.count.Bytes += int64(len(data))
-	room := p.limit - p.count.Kept
-	if int64(len(data)) > room {
+	if room := p.add(int64(len(data))); int64(len(data)) > room {
 		data = data[:room]
-		if !p.count.Truncated {
-			p.count.Truncated = true
-			p.full()
-		}
 	}
 	if len(data) == 0 {
 		return true
 	}
-	n, err := p.to.Write(data)
+	n, err := write(p.to, data)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writing, p.moved = false, time.Now()
 	p.count.Kept += int64(n)
 	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, io.ErrClosedPipe) {
 		p.err = err
 	}
 	return err == nil
+}
+
+// add counts n bytes of the program's and says how many may still be kept.
+func (p *pump) add(n int64) (room int64) {
+	p.mu.Lock()
+	p.count.Bytes += n
+	room = p.limit - p.count.Kept
+	first := n > room && !p.count.Truncated
+	p.count.Truncated = p.count.Truncated || first
+	p.writing = n > 0 && room > 0
+	p.mu.Unlock()
+	if first {
+		p.full()
+	}
+	return room
+}
+
+// drop counts the rest without looking at it: the pages go from the pipe to
+// /dev/null. The program can fill a pipe without copying (sendfile, splice);
+// if each byte of a flood were copied here, it would have CPU time of the
+// supervisor's that no limit counts.
+func (p *pump) drop(buf []byte) {
+	take := func() (int64, error) {
+		n, err := p.from.Read(buf)
+		return int64(n), err
+	}
+	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+		defer null.Close()
+		take = func() (int64, error) {
+			return unix.Splice(int(p.from.Fd()), nil, int(null.Fd()), nil, flood, 0)
+		}
+	}
+	for {
+		n, err := take()
+		if n <= 0 && err != unix.EINTR {
+			return
+		}
+		p.add(max(n, 0))
+	}
+}
+
+// write hands data to the caller. A descriptor that some other process of the
+// caller's has made non-blocking (node and ssh do that to a terminal that all
+// of them share) is waited for.
+func write(to io.Writer, data []byte) (n int, err error) {
+	for {
+		m, err := to.Write(data[n:])
+		n += max(m, 0)
+		f, ok := to.(*os.File)
+		if !ok || !errors.Is(err, unix.EAGAIN) {
+			return n, err
+		}
+		if err := waitRoom(f); err != nil {
+			return n, err
+		}
+	}
+}
+
+// waitRoom does not use Fd, which may change the flags of the description.
+func waitRoom(f *os.File) error {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.EINTR
+		for failed == unix.EINTR {
+			_, failed = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+// settle waits until the caller has what was written before the end, and says
+// what became of the stream. It gives up on a reader that is stuck, and on a
+// pipe that somebody outside still holds open.
+func (p *pump) settle(end time.Time) (result.Stream, error) {
+	for {
+		p.mu.Lock()
+		last := end
+		if p.moved.After(end) {
+			last = p.moved
+		}
+		p.mu.Unlock()
+		left := time.Until(last.Add(readerTime))
+		if left <= 0 {
+			break
+		}
+		timer := time.NewTimer(left)
+		select {
+		case <-p.done:
+			timer.Stop()
+			return p.count, p.err
+		case <-timer.C:
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.err == nil && p.writing {
+		return p.count, errStuck
+	}
+	return p.count, p.err
 }

@@ -272,18 +272,16 @@ func (s *session) finish() {
 		e.Hints = []string{"ps -eo pid,stat,wchan:32,args | grep ' D'   # what it waits for"}
 		return
 	}
+	now := time.Now() // a caller that reads slowly is no time of the program's
 	s.drain()
 	e.CPU = s.used()
-	<-s.out.done
-	<-s.err.done
-	now := time.Now()
+	e.Stdout, e.StdoutErr = s.out.settle(now)
+	e.Stderr, e.StderrErr = s.err.settle(now)
 	if s.started.IsZero() {
 		e.Setup = now.Sub(s.began)
 	} else {
 		e.Setup, e.Wall = s.started.Sub(s.began), now.Sub(s.started)
 	}
-	e.Stdout, e.Stderr = s.out.count, s.err.count
-	e.StdoutErr, e.StderrErr = s.out.err, s.err.err
 	if g := s.box.Group; g != nil {
 		if stats, err := g.Stats(); err == nil {
 			e.Stats = stats

@@ -27,6 +27,11 @@ func (s *session) verdict() {
 	case s.cause == result.CPUTime, s.cause != "" && (s.exited == nil || s.late):
 		e.Outcome = s.cause
 		e.Signal = int(unix.SIGKILL)
+	case s.box.OutputKill && (e.Stdout.Truncated || e.Stderr.Truncated):
+		// It ended before we came to kill it: which of the two was first must not
+		// change the verdict.
+		e.Outcome = result.Output
+		e.Signal = int(unix.SIGKILL)
 	case s.exited != nil:
 		s.ended(unix.WaitStatus(s.exited.Status))
 	default:

@@ -22,6 +22,7 @@ func TestVerdict(t *testing.T) {
 		name    string
 		s       session
 		oom     int64
+		flooded bool // of a box whose output limit kills
 		outcome result.Outcome
 		code    int
 		signal  int
@@ -38,6 +39,8 @@ func TestVerdict(t *testing.T) {
 		{name: "cpu time", s: session{started: now, cause: result.CPUTime}, outcome: result.CPUTime, signal: 9},
 		{name: "canceled", s: session{started: now, cause: result.Canceled}, outcome: result.Canceled, signal: 9},
 		{name: "output", s: session{started: now, cause: result.Output}, outcome: result.Output, signal: 9},
+		{name: "ended before the output limit killed", s: session{started: now, exited: exited(0)}, flooded: true, outcome: result.Output, signal: 9},
+		{name: "ended while the output limit killed", s: session{started: now, cause: result.Output, exited: exited(0)}, flooded: true, outcome: result.Output, signal: 9},
 		{name: "out of memory", s: session{started: now, exited: exited(9)}, oom: 1, outcome: result.Memory, signal: 9},
 		{name: "a swallowed out of memory", s: session{started: now, exited: exited(0)}, oom: 2, outcome: result.Memory, signal: 9},
 		{name: "the clock does not hide out of memory", s: session{started: now, cause: result.Timeout}, oom: 1, outcome: result.Memory, signal: 9},
@@ -47,7 +50,8 @@ func TestVerdict(t *testing.T) {
 		{name: "set-up hangs", s: session{cause: result.Failed}, outcome: result.Failed, message: "setting up the sandbox took more than 30s"},
 	} {
 		c.s.end = &Ending{Stats: cgroup.Stats{OOMKills: c.oom}}
-		c.s.box = &Box{}
+		c.s.end.Stderr.Truncated = c.flooded
+		c.s.box = &Box{OutputKill: c.flooded}
 		c.s.verdict()
 		e := c.s.end
 		if e.Outcome != c.outcome || e.ExitCode != c.code || e.Signal != c.signal || e.Error != c.message {
