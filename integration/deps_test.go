@@ -89,19 +89,20 @@ func TestLinkedPackages(t *testing.T) {
 // imports are what a package may import of ours. A package that is not listed
 // may import anything of ours but commands.
 var imports = map[string][]string{
-	"pkg/result":       {},
-	"pkg/wire":         {},
-	"internal/sys":     {},
-	"internal/refusal": {},
-	"pkg/mount":        {"pkg/wire", "internal/sys"},
-	"pkg/boxinit":      {"pkg/wire", "pkg/mount", "pkg/seccomp", "internal/sys"},
-	"pkg/hostid":       {"internal/sys"},
-	"pkg/cgroup":       {"pkg/result", "internal/refusal", "internal/sys"},
-	"pkg/hostpath":     {},
-	"pkg/artifacts":    {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
-	"pkg/policy":       {"pkg/hostpath", "internal/refusal"},
-	"pkg/rootfs":       {"pkg/wire", "internal/refusal", "rootfs"},
-	"pkg/runtimes":     {"internal/refusal"},
+	"pkg/result":        {},
+	"pkg/wire":          {},
+	"internal/sys":      {},
+	"internal/refusal":  {},
+	"pkg/mount":         {"pkg/wire", "internal/sys"},
+	"pkg/boxinit":       {"pkg/wire", "pkg/mount", "pkg/seccomp", "internal/sys"},
+	"pkg/hostid":        {"internal/sys"},
+	"pkg/cgroup":        {"pkg/result", "pkg/doctor/causes", "internal/refusal", "internal/sys"},
+	"pkg/doctor/causes": {"internal/refusal"},
+	"pkg/hostpath":      {},
+	"pkg/artifacts":     {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
+	"pkg/policy":        {"pkg/hostpath", "internal/refusal"},
+	"pkg/rootfs":        {"pkg/wire", "internal/refusal", "rootfs"},
+	"pkg/runtimes":      {"internal/refusal"},
 }
 
 // forbidden are standard packages that init must not link: they start threads,

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/doctor/causes"
 )
 
 // cause is why this host cannot give something, and what would change that.
@@ -35,11 +36,9 @@ func explain(op, path string, err error) *cause {
 	what := op + " " + path + ": " + err.Error()
 	switch err {
 	case unix.EROFS:
-		return because("the cgroup mount is read-only: "+what,
-			"docker run --privileged --cgroupns private IMAGE   # the outer container, with its other flags",
-			"mount -o remount,rw "+defaultRoot)
+		return because("the cgroup mount is read-only: "+what, causes.ReadOnlyCgroup(defaultRoot)...)
 	case unix.EACCES, unix.EPERM:
-		return because(nobodys()+what, hintScope)
+		return because(nobodys()+what, causes.OwnGroup()...)
 	case unix.ENOSPC, unix.EAGAIN:
 		return because(what + " (cgroup.max.descendants or cgroup.max.depth of a group above?)")
 	}
@@ -53,18 +52,6 @@ func nobodys() string {
 		return ""
 	}
 	return "no control group of your own: "
-}
-
-const (
-	hintScope    = "systemd-run --user --scope -p Delegate=yes sandglass run script.py"
-	bootV2       = "systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all"
-	hintDelegate = `mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\nDelegate=cpu cpuset io memory pids\n' > /etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload`
-)
-
-// hintRestart is for after hintDelegate: a user's manager looks once, when it
-// starts, at what it may pass on.
-func hintRestart() string {
-	return "systemctl restart user@" + strconv.Itoa(os.Geteuid()) + ".service   # then: ends this user's services; a new login does as well"
 }
 
 // retry repeats a system call that a signal interrupted: the Go runtime sends

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"sandglass/pkg/doctor/causes"
 )
 
 // parentV2 is the v2 group below which a run's group is made.
@@ -54,7 +56,7 @@ func delegated(path string) *cause {
 		}
 		if err != nil {
 			return because("own cgroup "+path+" is not delegated to uid "+strconv.Itoa(os.Geteuid())+
-				" ("+path+f+": "+err.Error()+")", hintScope)
+				" ("+path+f+": "+err.Error()+")", causes.OwnGroup()...)
 		}
 	}
 	return nil
@@ -161,7 +163,7 @@ func noController(limit, path, ctrls string, chain bool) *cause {
 	if chain {
 		return because(what, "boot with cgroup_enable="+limit+" and without cgroup_disable="+limit+", cgroup_no_v1=all for hybrid hosts")
 	}
-	return because(what, hintDelegate, hintRestart())
+	return because(what, causes.Delegate()...)
 }
 
 // enableChain enables controllers from the mount's top down to the parent's
@@ -244,9 +246,9 @@ func cannotEnable(ctrl, path, top string, err error) *cause {
 	what := "the " + ctrl + " controller cannot be enabled in " + path + ": " + err.Error()
 	switch err {
 	case unix.EBUSY:
-		return because(what+" (processes are in that group itself)", hintScope, hintLeaf(path, top))
+		return because(what+" (processes are in that group itself)", append(causes.OwnGroup(), hintLeaf(path, top))...)
 	case unix.EACCES, unix.EPERM:
-		return because(what, hintScope)
+		return because(what, causes.OwnGroup()...)
 	case unix.EROFS:
 		return explain("write +"+ctrl+" to", path+"/cgroup.subtree_control", err)
 	case unix.EINVAL:
@@ -290,7 +292,7 @@ func (p parentV2) alone() *cause {
 	for pid := range strings.FieldsSeq(procs) {
 		if pid != me {
 			return because("other processes are in own cgroup "+p.path+", so no controller can be enabled in it",
-				hintScope, hintLeaf(p.path, p.mount))
+				append(causes.OwnGroup(), hintLeaf(p.path, p.mount))...)
 		}
 	}
 	return nil

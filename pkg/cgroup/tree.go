@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/doctor/causes"
 )
 
 // v1Names are the hierarchies that are used, in the order in which their
@@ -230,9 +231,7 @@ func (t *tree) parentV1(ctrl, override string) (string, *cause) {
 		if t.self.v1(ctrl) == "" {
 			what = "the kernel has no " + ctrl + " controller on v1, where this host keeps the others"
 		}
-		return "", because(what,
-			"boot with "+bootV2,
-			"mount -t cgroup -o "+ctrl+" cgroup "+t.root+"/"+ctrl)
+		return "", because(what, append(causes.ToV2(), "mount -t cgroup -o "+ctrl+" cgroup "+t.root+"/"+ctrl)...)
 	}
 	if override == "" {
 		return m.below(t.self.v1(ctrl))
@@ -245,5 +244,5 @@ func (t *tree) parentV1(ctrl, override string) (string, *cause) {
 }
 
 func noTree(root string) *cause {
-	return because("no cgroup file system is mounted below "+root, "mount -t cgroup2 none "+root)
+	return because("no cgroup file system is mounted below "+root, causes.NoCgroup(root)...)
 }

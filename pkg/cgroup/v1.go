@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandglass/pkg/doctor/causes"
 	"sandglass/pkg/result"
 )
 
@@ -91,7 +92,7 @@ func explainV1(op, path string, err error) *cause {
 		return c
 	}
 	if err == unix.EACCES || err == unix.EPERM {
-		c.hints = []string{"sudo sandglass run script.py", "boot with " + bootV2 + " for cgroup v2, which users can be given"}
+		c.hints = causes.CgroupV1Denied()
 	}
 	return c
 }

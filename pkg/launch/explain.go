@@ -2,22 +2,53 @@ package launch
 
 import (
 	"errors"
+	"os"
 	"syscall"
 
-	"sandglass/pkg/doctor"
+	"sandglass/internal/refusal"
+	"sandglass/internal/sys"
+	"sandglass/pkg/doctor/causes"
+	"sandglass/pkg/result"
 
 	"golang.org/x/sys/unix"
 )
 
 // explainSpawn adds the cause on this host when the clone itself failed. The
-// texts are doctor's: one source for a refusal and for the doctor's report.
+// texts are those of causes: one source for a refusal and for doctor's report.
 func explainSpawn(e *Ending, err error) {
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return
 	}
-	c := doctor.CloneFailed(errno)
+	step := spawnStep(err)
+	c := causes.CloneFailed(step, errno)
 	e.Error, e.Hints = c.Text, c.Hints
+	if len(c.Hints) > 0 && hostRefuses(step) {
+		// Nothing of ours has failed: the host does not give what every run needs.
+		e.Outcome, e.ExitCode = result.Refused, refusal.ExitRefused
+	}
+}
+
+// The steps before init's process does anything itself.
+const (
+	stepClone = "clone"
+	stepMap   = "map ids"
+	stepPidfd = "pidfd_send_signal"
+)
+
+func hostRefuses(step string) bool { return step == stepClone || step == stepMap || step == stepPidfd }
+
+// spawnStep is what failed: the clone, the mapping, or a call of the process.
+func spawnStep(err error) string {
+	var call *sys.StartError
+	var file *os.PathError
+	switch {
+	case errors.As(err, &call):
+		return call.Call
+	case errors.As(err, &file):
+		return stepMap
+	}
+	return stepClone
 }
 
 // explainStep does the same for a step of init's.
@@ -27,7 +58,7 @@ func explainStep(e *Ending, step string, errno syscall.Errno) {
 		// Init acts on all of its threads at once, which Go cannot do with C in it.
 		e.Hints = append(e.Hints, "an embedder that links C: build it with CGO_ENABLED=0, or set InitPath to the sandglass binary")
 	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL:
-		if c := doctor.StepFailed(step, errno); c.Text != "" {
+		if c := causes.StepFailed(step, errno); c.Text != "" {
 			e.Error += " (" + c.Text + ")"
 			e.Hints = append(e.Hints, c.Hints...)
 		}

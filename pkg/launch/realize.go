@@ -6,7 +6,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
-	"sandglass/pkg/doctor"
+	"sandglass/pkg/doctor/causes"
 	"sandglass/pkg/rootfs"
 	"sandglass/pkg/wire"
 
@@ -145,7 +145,7 @@ func refuseMount(path, call string, err error) *refusal.Error {
 	r := refusal.Newf("%s: %s: %v", path, call, err)
 	// openat2 asks for the file's own permissions, which the errno says enough of.
 	if errno, ok := err.(syscall.Errno); ok && (call != "openat2" || errno == unix.ENOSYS) {
-		if c := doctor.HostMountFailed(errno); c.Text != "" {
+		if c := causes.HostMountFailed(errno); c.Text != "" {
 			r = refusal.Newf("%s: %s: %v (%s)", path, call, err, c.Text)
 			r.Hints = c.Hints
 		}

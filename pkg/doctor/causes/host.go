@@ -1,0 +1,151 @@
+package causes
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// host is where causes are looked for. Tests give a directory as its root.
+type host struct {
+	root   string // "" is the real one
+	uid    int
+	exe    string // this binary
+	getenv func(string) string
+}
+
+// here is this host. The binary's path is asked for once: it is in hints alone.
+var here = sync.OnceValue(func() host {
+	exe, err := os.Executable()
+	if err != nil {
+		exe = "/usr/local/bin/sandglass"
+	}
+	return host{uid: os.Geteuid(), exe: exe, getenv: os.Getenv}
+})
+
+func (h host) read(path string) string {
+	b, err := os.ReadFile(h.root + path)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+func (h host) exists(path string) bool {
+	_, err := os.Lstat(h.root + path)
+	return err == nil
+}
+
+func (h host) sysctl(name string) string { return h.read("/proc/sys/" + name) }
+
+// status is one field of this process's status.
+func (h host) status(field string) string {
+	for line := range strings.Lines(h.read("/proc/self/status")) {
+		if value, ok := strings.CutPrefix(line, field+":"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// filtered: a seccomp filter is on this process, of an outer container, say.
+func (h host) filtered() bool { return h.status("Seccomp") == "2" }
+
+// capBits are the capabilities that are asked for.
+var capBits = map[string]uint{"SETGID": 6, "SETUID": 7, "SETPCAP": 8, "SYS_ADMIN": 21, "SETFCAP": 31}
+
+// has says whether this process has a capability in the namespace that it is in.
+func (h host) has(name string) bool {
+	set, err := strconv.ParseUint(h.status("CapEff"), 16, 64)
+	bit, known := capBits[name]
+	return err == nil && known && set&(1<<bit) != 0
+}
+
+func (h host) appArmorRestricts() bool {
+	return h.sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1" && !h.has("SYS_ADMIN")
+}
+
+func (h host) seLinux() bool { return h.read("/sys/fs/selinux/enforce") == "1" }
+
+// chrooted: no mount is at "/", so the root is a directory of one (current_chrooted
+// in fs/fs_struct.c is why clone(2) fails there).
+func (h host) chrooted() bool {
+	text := h.read("/proc/self/mountinfo")
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) > 4 && f[4] == "/" {
+			return false
+		}
+	}
+	return text != ""
+}
+
+// container is the kind of container that this process is in: docker, podman,
+// kubernetes, lxc, another name that its manager has given, or "".
+func (h host) container() string {
+	switch {
+	case h.getenv("KUBERNETES_SERVICE_HOST") != "" || h.exists("/var/run/secrets/kubernetes.io"):
+		return "kubernetes"
+	case h.exists("/run/.containerenv"):
+		return "podman"
+	case h.exists("/.dockerenv"):
+		return "docker"
+	case h.exists("/dev/lxd/sock") || h.exists("/dev/.lxc"):
+		return "lxc"
+	}
+	name := h.getenv("container")
+	if name == "" {
+		name = h.read("/run/systemd/container")
+	}
+	switch {
+	case strings.HasPrefix(name, "lxc"):
+		return "lxc"
+	case len(name) > 32 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz-") != "":
+		return "" // what comes from outside is not printed
+	}
+	return name
+}
+
+// wsl is the version of the Windows Subsystem for Linux, 0 for none.
+func (h host) wsl() int {
+	release := h.sysctl("kernel/osrelease")
+	switch {
+	case strings.Contains(release, "WSL2") || strings.Contains(release, "microsoft-standard"):
+		return 2
+	case strings.Contains(release, "Microsoft"):
+		return 1
+	}
+	return 0
+}
+
+func (h host) actions() bool { return h.getenv("GITHUB_ACTIONS") == "true" }
+
+// systemd is PID 1.
+func (h host) systemd() bool { return h.exists("/run/systemd/system") }
+
+// Kind is what this host is, for the first line of doctor: the container that
+// it is, and what else the remedies depend on.
+func Kind() []string { return here().kind() }
+
+func (h host) kind() []string {
+	var list []string
+	if c := h.container(); c != "" {
+		list = append(list, c+" container")
+	}
+	if v := h.wsl(); v > 0 {
+		list = append(list, "WSL"+strconv.Itoa(v))
+	}
+	if h.actions() {
+		list = append(list, "GitHub Actions")
+	}
+	if h.filtered() {
+		list = append(list, "under a seccomp filter")
+	}
+	if h.seLinux() {
+		list = append(list, "SELinux enforcing")
+	}
+	if h.appArmorRestricts() {
+		list = append(list, "AppArmor restricts user namespaces")
+	}
+	return list
+}
