@@ -4,8 +4,6 @@ import (
 	"os"
 
 	"sandglass/pkg/wire"
-
-	"golang.org/x/sys/unix"
 )
 
 // receivePlan waits for the plan and the descriptors that it counts. Without
@@ -13,9 +11,8 @@ import (
 func receivePlan(b *box) error {
 	var files []int
 	for {
-		r := &firstRead{fd: int(b.control.Fd())}
-		t, body, err := wire.ReadFrame(r, wire.MaxConfig)
-		files = append(files, r.fds...)
+		t, body, fds, err := wire.ReadFrameWithFiles(int(b.control.Fd()), wire.MaxConfig, wire.MaxFiles)
+		files = append(files, fds...)
 		switch {
 		case err != nil:
 			os.Exit(1)
@@ -28,47 +25,6 @@ func receivePlan(b *box) error {
 			}
 			return number(b.cfg, files)
 		}
-	}
-}
-
-// firstRead reads the socket and takes up the descriptors on its way. They are
-// close-on-exec from the start.
-type firstRead struct {
-	fd  int
-	fds []int
-}
-
-func (r *firstRead) Read(p []byte) (int, error) {
-	oob := make([]byte, unix.CmsgSpace(4*wire.MaxFiles))
-	for {
-		n, oobn, flags, _, err := unix.Recvmsg(r.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		if n == 0 {
-			return 0, os.ErrClosed
-		}
-		if flags&unix.MSG_CTRUNC != 0 {
-			return 0, wire.ErrMalformed
-		}
-		if oobn == 0 {
-			return n, nil
-		}
-		msgs, err := unix.ParseSocketControlMessage(oob[:oobn])
-		if err != nil {
-			return 0, err
-		}
-		for i := range msgs {
-			fds, err := unix.ParseUnixRights(&msgs[i])
-			if err != nil {
-				return 0, err
-			}
-			r.fds = append(r.fds, fds...)
-		}
-		return n, nil
 	}
 }
 

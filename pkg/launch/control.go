@@ -36,61 +36,18 @@ func listen(control *os.File) <-chan message {
 	return ch
 }
 
-// receive reads one frame. Descriptors travel with its first byte.
+// receive reads one frame.
 func receive(control *os.File) message {
-	first := &firstRead{fd: int(control.Fd())}
-	t, body, err := wire.ReadFrame(first, wire.MaxReport)
+	t, body, fds, err := wire.ReadFrameWithFiles(int(control.Fd()), wire.MaxReport, maxRights)
 	if err != nil {
-		closeAll(first.fds)
 		return message{err: err}
 	}
 	r, err := wire.DecodeReport(t, body)
 	if err != nil {
-		closeAll(first.fds)
+		closeAll(fds)
 		return message{err: err}
 	}
-	return message{report: r, fds: first.fds}
-}
-
-// firstRead is a reader that takes up descriptors on its way.
-type firstRead struct {
-	fd  int
-	fds []int
-}
-
-func (r *firstRead) Read(p []byte) (int, error) {
-	oob := make([]byte, unix.CmsgSpace(4*maxRights))
-	for {
-		n, oobn, flags, _, err := unix.Recvmsg(r.fd, p, oob, unix.MSG_CMSG_CLOEXEC)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return 0, err
-		}
-		if oobn > 0 {
-			r.take(oob[:oobn])
-		}
-		if flags&unix.MSG_CTRUNC != 0 {
-			return 0, wire.ErrMalformed
-		}
-		if n == 0 {
-			return 0, os.ErrClosed
-		}
-		return n, nil
-	}
-}
-
-func (r *firstRead) take(oob []byte) {
-	msgs, err := unix.ParseSocketControlMessage(oob)
-	if err != nil {
-		return
-	}
-	for i := range msgs {
-		if fds, err := unix.ParseUnixRights(&msgs[i]); err == nil {
-			r.fds = append(r.fds, fds...)
-		}
-	}
+	return message{report: r, fds: fds}
 }
 
 func closeAll(fds []int) {
