@@ -11,7 +11,13 @@ STATICCHECK_VERSION := v0.8.2
 # the machine has CPUs only makes each slower.
 TESTFLAGS ?= -p 2 -timeout 20m
 
-.PHONY: all build demo test test-host test-quick test-vm check bench lint profiles check-profiles install clean help
+# For each of the parsers. FUZZ=Config is a part of them by name.
+FUZZTIME ?= 1m
+
+# How long make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
+MINUTES ?= 10
+
+.PHONY: all build demo test test-host test-quick test-vm check bench soak fuzz lint profiles check-profiles install clean help
 
 all: build
 
@@ -48,6 +54,13 @@ check: build ## prove the controls on this host
 bench: build ## cold starts beside bwrap, runc and crun
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
 	build/bench -install -sandglass bin/sandglass $(BENCHFLAGS)
+
+soak: build ## good and hostile programs for MINUTES, 10 by default: right verdicts, nothing left
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/soak ./integration/soak
+	build/soak -minutes $(MINUTES) -sandglass bin/sandglass $(SOAKFLAGS)
+
+fuzz: ## every parser of foreign content, each for FUZZTIME, 1m by default
+	hack/fuzz.sh $(FUZZTIME) $(FUZZ)
 
 lint: build/staticcheck-$(STATICCHECK_VERSION) ## gofmt, go vet and staticcheck, for amd64 and arm64
 	hack/lint.sh $<
