@@ -18,11 +18,7 @@ var testdata embed.FS
 
 func source(t *testing.T, name string) string {
 	t.Helper()
-	text, err := testdata.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testkit.Source(t, testdata, name)
 }
 
 // onHost puts a program where every user can read it and returns its path.

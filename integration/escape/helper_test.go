@@ -100,16 +100,9 @@ type live struct {
 // hold starts a sandbox that prints "ready" and waits for end of file.
 func hold(t *testing.T, o testkit.Opts, script string, flags ...string) *live {
 	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Stdin = r
-	args := append(append([]string{"-i"}, flags...), "--", "sh", "-c", "echo ready; cat >/dev/null; "+script)
-	p := testkit.Start(t, o, args...)
-	r.Close()
-	l := &live{Process: p, release: func() { w.Close() }}
-	t.Cleanup(l.release)
+	args := append(append([]string{}, flags...), "--", "sh", "-c", "echo ready; cat >/dev/null; "+script)
+	p, release := testkit.Hold(t, o, args...)
+	l := &live{Process: p, release: release}
 	p.WaitLine("ready")
 	inits := children(t, p.PID())
 	if len(inits) != 1 {

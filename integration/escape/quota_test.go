@@ -82,17 +82,11 @@ func alike(a, b string) bool {
 // A neighbour that has taken all it can have leaves the next one everything.
 func TestNeighboursQuotasAreUntouched(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer w.Close()
 		prog := testkit.C(t, quotaSource) + ":" + testkit.Inside
-		first := testkit.Start(t, testkit.Opts{Who: who, Stdin: r}, "-i", "-v", prog, "--", testkit.Inside, "hold")
-		r.Close()
+		first, release := testkit.Hold(t, testkit.Opts{Who: who}, "-v", prog, "--", testkit.Inside, "hold")
 		first.WaitLine("taken")
 		second := must(t, testkit.Run(t, testkit.Opts{Who: who}, "-v", prog, "--", testkit.Inside))
-		w.Close()
+		release()
 		if o := must(t, first.Wait()); !alike(o.Stdout, second.Stdout) {
 			t.Errorf("the first had\n%s\nthe second\n%s", o.Stdout, second.Stdout)
 		}

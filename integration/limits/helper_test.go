@@ -19,11 +19,7 @@ var testdata embed.FS
 
 func source(t *testing.T, name string) string {
 	t.Helper()
-	text, err := testdata.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return testkit.Source(t, testdata, name)
 }
 
 // script runs a program of testdata as a file.

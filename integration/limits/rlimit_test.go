@@ -51,6 +51,17 @@ func TestFileSize(t *testing.T) {
 	})
 }
 
+// By whatever way, and in a directory of the host's as well.
+func TestFileSizeWays(t *testing.T) {
+	const want = "write EFBIG\ntruncate EFBIG\nftruncate EFBIG\nfallocate EFBIG\nappend EFBIG\nsplice EFBIG\nresize EFBIG\nsendfile EFBIG\ncopy EFBIG\n"
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, path := range []string{"/tmp/x", "/m/x"} {
+			o := script(t, who, "filesize.py", "--ulimit fsize=1m --timeout 60s -v "+everyones(t)+":/m:rw", path, itoa(1<<20))
+			ended(t, o, result.Exited, 0, want)
+		}
+	})
+}
+
 // everyones is a directory that any user may write to.
 func everyones(t *testing.T) string {
 	t.Helper()
@@ -115,20 +126,14 @@ func TestDescriptorsOnTheirWay(t *testing.T) {
 	if err := os.WriteFile(path, []byte(source(t, "inflight.py")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	first := testkit.Start(t, testkit.Opts{Who: who, Setup: limited, Stdin: r}, "-i", "--timeout", "60s", path)
-	r.Close()
+	first, release := testkit.Hold(t, testkit.Opts{Who: who, Setup: limited}, "--timeout", "60s", path)
 	if line := first.WaitLine("refused "); line != "refused ETOOMANYREFS" {
 		t.Fatalf("%q", line)
 	}
 	o := testkit.Run(t, testkit.Opts{Who: who, Setup: limited}, "--", "sh", "-c", "ulimit -n")
 	ended(t, o, result.Exited, 0, "512\n")
 	held(t, o, "open_files", 512, result.ByRlimit)
-	w.Close()
+	release()
 	if o := first.Wait(); o.Exit != 0 {
 		t.Errorf("exit %d, %q", o.Exit, o.Stderr)
 	}

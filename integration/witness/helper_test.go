@@ -20,15 +20,9 @@ type live struct {
 
 func hold(t *testing.T, before, after string, flags ...string) *live {
 	t.Helper()
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := append(append([]string{"-i"}, flags...), "--", "sh", "-c", before+"echo ready; cat >/dev/null; :; "+after)
-	p := testkit.Start(t, testkit.Opts{Stdin: r}, args...)
-	r.Close()
-	l := &live{Process: p, release: func() { w.Close() }}
-	t.Cleanup(l.release)
+	args := append(append([]string{}, flags...), "--", "sh", "-c", before+"echo ready; cat >/dev/null; :; "+after)
+	p, release := testkit.Hold(t, testkit.Opts{}, args...)
+	l := &live{Process: p, release: release}
 	p.WaitLine("ready")
 	l.groups = testkit.CgroupsOf(p.PID())
 	return l
