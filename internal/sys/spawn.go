@@ -121,7 +121,7 @@ func release(pid, pidfd int, c *child, hold, gone int, prepare func(int) error) 
 	if err == nil && c.errno == 0 {
 		return nil
 	}
-	if err == nil {
+	if c.errno != 0 { // it also says more than that the child took no byte
 		se := &StartError{Call: "execve", Errno: unix.Errno(c.errno)}
 		if c.failed < len(c.calls) {
 			se.Call = c.calls[c.failed].Name

@@ -107,6 +107,9 @@ func (r *realizer) tree(it *rootfs.Item) (int, error) {
 	return fd, nil
 }
 
+// CannotMapIDs is in the refusal of a source on such a file system.
+const CannotMapIDs = "its file system cannot map ids"
+
 func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
 	attr := &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV, Propagation: unix.MS_PRIVATE}
 	if it.Attr&wire.ReadOnly != 0 {
@@ -126,7 +129,7 @@ func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
 	}
 	if it.IDMap && (err == unix.EINVAL || err == unix.EPERM) {
 		if !worldReadable(st) || it.Attr&wire.ReadOnly == 0 {
-			return refusal.Newf("%s: its file system cannot map ids (%v), so the sandbox's own id could not read or write it", refusal.Word(it.Source), err).
+			return refusal.Newf("%s: "+CannotMapIDs+" (%v), so the sandbox's own id could not read or write it", refusal.Word(it.Source), err).
 				Hint("cp -a -- %s /var/tmp/   # to a file system that can: ext4, xfs, btrfs, tmpfs (Linux 6.3)", refusal.Shell(it.Source)).
 				Hint("chmod -R a+rX -- %s   # or let everybody read it", refusal.Shell(it.Source))
 		}

@@ -111,7 +111,7 @@ func StepFailed(step string, errno syscall.Errno) Cause { return here().stepFail
 func (h host) stepFailed(step string, errno syscall.Errno) Cause {
 	denied := errno == syscall.EPERM || errno == syscall.EACCES
 	mounting := strings.HasPrefix(step, "mount") || strings.HasPrefix(step, "make mounts") || strings.HasPrefix(step, "make root") ||
-		strings.HasPrefix(step, "mask") || strings.HasPrefix(step, "detach") || step == "pivot_root" || step == "hostname"
+		strings.HasPrefix(step, "mask") || strings.HasPrefix(step, "landlock: allow message queues") || strings.HasPrefix(step, "detach") || step == "pivot_root" || step == "hostname"
 	switch {
 	case errno == syscall.ENOSYS:
 		return h.noCall("this kernel lacks the system call")
