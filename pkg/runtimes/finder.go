@@ -24,17 +24,14 @@ import (
 )
 
 // Finder looks for interpreters with the caller's eyes. All fields may be
-// empty; nothing is taken from the process's own environment but for the last
-// resort, see NoProbe.
+// empty; nothing is taken from the process's own environment. It reads files,
+// and never starts one: whatever a path, a #! line or PATH leads to may be a
+// model's, and would run outside of any sandbox.
 type Finder struct {
 	Path   string              // the caller's $PATH
 	Home   string              // the caller's home, which is never mounted
 	Getenv func(string) string // the caller's environment: PYENV_VERSION and the like
 	Cwd    string              // where .python-version and .tool-versions are looked for
-
-	// NoProbe never starts a program. Otherwise a wrapper script that is no
-	// known shim is run once and asked for the interpreter behind it.
-	NoProbe bool
 }
 
 // Interpreter is one interpreter as found on the host. Every path is absolute

@@ -37,7 +37,6 @@ func TestHostAgrees(t *testing.T) {
 				t.Skipf("SKIP(%s does not run here: %v)", path, err)
 			}
 			f := hostFinder(t)
-			f.NoProbe = true
 			got, err := f.Find(tt.name)
 			if err != nil {
 				t.Fatal(err)

@@ -18,9 +18,11 @@ type Language struct {
 
 	also  []string // further command stems that belong to it, never looked up unasked
 	marks []string // below a prefix, proof that it is this interpreter's own; one * allowed
-	asks  []string // arguments that make it print its executable
 	wraps bool     // the interpreter itself may be a shell script
-	etc   []string // configuration outside /usr without which it does not start, see config
+	// binary: it is a binary everywhere, so that a script of its name is a wrapper
+	// of an unknown kind, whose interpreter cannot be known without running it.
+	binary bool
+	etc    []string // configuration outside /usr without which it does not start, see config
 }
 
 // Languages is the table. It holds constants only, so that it costs no
@@ -28,12 +30,11 @@ type Language struct {
 var Languages = [...]Language{
 	{Name: "python", Aliases: []string{"py", "python3"}, Commands: []string{"python", "python3"}, also: []string{"pypy"},
 		Extensions: []string{".py", ".pyw"}, File: "main.py", Package: "python3",
-		marks: []string{"lib/python*/os.py", "lib/pypy*/os.py", "lib-python/3/os.py"},
-		// -I: no PYTHON* variables and no current directory decide what is imported.
-		asks: []string{"-I", "-c", "import sys;print(sys.executable)"}},
+		marks:  []string{"lib/python*/os.py", "lib/pypy*/os.py", "lib-python/3/os.py"},
+		binary: true},
 	{Name: "node", Aliases: []string{"js", "javascript", "nodejs"}, Commands: []string{"node", "nodejs"},
 		Extensions: []string{".js", ".mjs", ".cjs"}, File: "main.js", Package: "nodejs",
-		marks: []string{"lib/node_modules/npm", "include/node", "share/doc/node"}, asks: []string{"-p", "process.execPath"}},
+		marks: []string{"lib/node_modules/npm", "include/node", "share/doc/node"}, binary: true},
 	{Name: "typescript", Aliases: []string{"ts"}, Commands: []string{"deno", "bun", "node"},
 		Extensions: []string{".ts", ".mts"}, File: "main.ts", marks: []string{"lib/node_modules/npm", "include/node"}},
 	{Name: "sh", Aliases: []string{"shell"}, Commands: []string{"sh", "bash"},
@@ -42,13 +43,13 @@ var Languages = [...]Language{
 		Extensions: []string{".bash"}, File: "main.sh", Package: "bash"},
 	{Name: "ruby", Aliases: []string{"rb"}, Commands: []string{"ruby"},
 		Extensions: []string{".rb"}, File: "main.rb", Package: "ruby",
-		marks: []string{"lib/ruby"}, asks: []string{"-e", "puts RbConfig.ruby"}},
+		marks: []string{"lib/ruby"}, binary: true},
 	{Name: "perl", Aliases: []string{"pl"}, Commands: []string{"perl"},
 		Extensions: []string{".pl"}, File: "main.pl", Package: "perl",
-		marks: []string{"lib/perl5", "lib/5.*"}, asks: []string{"-e", "print $^X"}},
+		marks: []string{"lib/perl5", "lib/5.*"}, binary: true},
 	{Name: "php", Commands: []string{"php"},
 		Extensions: []string{".php"}, File: "main.php", Package: "php-cli",
-		marks: []string{"lib/php"}, asks: []string{"-r", "echo PHP_BINARY;"}},
+		marks: []string{"lib/php"}, binary: true},
 	{Name: "lua", Commands: []string{"lua", "lua5.4", "lua5.3", "lua5.1", "luajit"},
 		Extensions: []string{".lua"}, File: "main.lua", Package: "lua5.4", marks: []string{"share/lua", "lib/lua"}},
 	{Name: "r", Aliases: []string{"rscript"}, Commands: []string{"Rscript", "R"}, wraps: true,

@@ -64,10 +64,10 @@ func (f Finder) throughShim(lang *Language, path, real string) (string, error) {
 			return f.asdf(script, root, cmd)
 		}
 	}
-	if lang == nil || lang.wraps || inHostView(real) || len(lang.asks) == 0 {
+	if lang == nil || lang.wraps || inHostView(real) || !lang.binary {
 		return "", nil
 	}
-	return f.ask(lang, path, real)
+	return "", skip(quote(path) + " is a script of an unknown kind")
 }
 
 // versioned resolves a shim of the pyenv family without running it.

@@ -67,7 +67,6 @@ func finder(root string, dirs []string, env ...string) Finder {
 			}
 			return ""
 		},
-		NoProbe: true,
 	}
 }
 
