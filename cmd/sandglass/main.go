@@ -5,11 +5,17 @@ import (
 	"os"
 
 	"sandglass/pkg/check"
+	"sandglass/pkg/doctor"
 	"sandglass/pkg/sandbox"
 )
 
 func main() {
 	sandbox.Init()
+	// Before the command line is read: it names files that would be opened.
+	if err := sandbox.CheckCaller(); err != nil {
+		os.Exit(fail(err))
+	}
 	check.Init()
+	doctor.Init()
 	os.Exit(dispatch(os.Args[1:]))
 }

@@ -10,6 +10,9 @@ import (
 
 // Explain says what Run would do with this Spec on this host, and does nothing.
 func Explain(s Spec) (*plan.Explanation, error) {
+	if err := CheckCaller(); err != nil {
+		return nil, err
+	}
 	p, err := plan.Build(s.Spec)
 	if err != nil {
 		return nil, err

@@ -88,6 +88,9 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 }
 
 func run(ctx context.Context, s *Spec, r *Result) error {
+	if err := CheckCaller(); err != nil {
+		return err
+	}
 	self, err := initPath(s)
 	if err != nil {
 		return err
