@@ -101,7 +101,9 @@ func Plan(in Input) ([]Item, error) {
 	p.code()
 	p.mountPoints()
 	p.add(wire.Op{Kind: wire.OpFreeze, Attr: wire.ReadOnly | wire.NoSuid | wire.NoDev})
-	p.devices()
+	if err := p.devices(); err != nil {
+		return nil, err
+	}
 	p.proc()
 	p.scratch()
 	p.mounts()

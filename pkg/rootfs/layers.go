@@ -1,12 +1,16 @@
 package rootfs
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"sort"
 	"strings"
 
+	"sandglass/internal/refusal"
 	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
 )
 
 func (p *planner) interpreters() {
@@ -84,12 +88,41 @@ var deviceNames = []string{"null", "zero", "full", "random", "urandom"}
 // all (pty(7)), and each costs it memory that no limit counts in full.
 const ptys = "64"
 
-func (p *planner) devices() {
+func (p *planner) devices() error {
 	for _, name := range deviceNames {
+		if err := checkDevice("/dev/"+name, deviceMinors[name]); err != nil {
+			return err
+		}
 		p.add(wire.Op{Kind: wire.OpBind, Source: "/dev/" + name, Target: "/dev/" + name, Attr: wire.NoSuid})
 	}
 	p.add(wire.Op{Kind: wire.OpDevpts, Target: "/dev/pts", Attr: wire.NoSuid | wire.NoExec, Data: []byte("newinstance,ptmxmode=0666,mode=0620,max=" + ptys)})
+	return nil
 }
+
+// memMajor and deviceMinors are the numbers of the nodes (devices.txt of the
+// kernel), which are the same on every host.
+const memMajor = 1
+
+var deviceMinors = map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9}
+
+// checkDevice refuses a host whose node is something else. A /dev/null that
+// somebody has replaced by a file holds what the host's programs throw away, and
+// the masks of /proc are made of it (CVE-2026-88265 and CVE-2025-31133 of others).
+func checkDevice(path string, minor uint32) error {
+	var st unix.Stat_t
+	err := unix.Stat(path, &st)
+	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFCHR || uint64(st.Rdev) != unix.Mkdev(memMajor, minor)) {
+		err = errNoDevice
+	}
+	if err == nil {
+		return nil
+	}
+	return refusal.Newf("%s of this host: %v", path, err).
+		Hint("rm -f %s && mknod -m 666 %s c %d %d   # as root", path, path, memMajor, minor)
+}
+
+// errNoDevice is a file where the kernel's device node belongs.
+var errNoDevice = errors.New("not the device that it should be")
 
 // Masked are the files of /proc that tell about the host or its devices. A
 // program without capabilities cannot write most of them; they are hidden as a

@@ -1,6 +1,7 @@
 package rootfs
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -42,5 +43,40 @@ func TestPin(t *testing.T) {
 	}
 	if src, _, err := Pin(dir + "/real"); err != nil || !src.Dir {
 		t.Errorf("%+v, %v", src, err)
+	}
+}
+
+// A node of the host's that is a file, another device, or not there is no node
+// to hand to a program.
+func TestCheckDevice(t *testing.T) {
+	dir := t.TempDir()
+	for name, link := range map[string]string{"null": "/dev/null", "zero": "/dev/zero", "missing": "nowhere"} {
+		if err := os.Symlink(link, dir+"/"+name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(dir+"/file", []byte("thrown away"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path  string
+		minor uint32
+		want  string
+	}{
+		{"/dev/null", 3, ""}, {"/dev/zero", 5, ""}, {"/dev/full", 7, ""}, {"/dev/random", 8, ""}, {"/dev/urandom", 9, ""}, {dir + "/null", 3, ""},
+		{dir + "/zero", 3, dir + "/zero of this host: not the device that it should be"},
+		{dir + "/file", 3, dir + "/file of this host: not the device that it should be"},
+		{dir, 3, dir + " of this host: not the device that it should be"},
+		{dir + "/missing", 3, dir + "/missing of this host: no such file or directory"},
+	} {
+		err := checkDevice(c.path, c.minor)
+		if got := fmt.Sprint(err); c.want != got && (c.want != "" || err != nil) {
+			t.Errorf("%s: %v, want %q", c.path, err, c.want)
+		}
+	}
+	for _, name := range deviceNames {
+		if deviceMinors[name] == 0 {
+			t.Errorf("%s has no number to be checked by", name)
+		}
 	}
 }
