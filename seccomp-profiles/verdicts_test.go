@@ -9,6 +9,7 @@ import (
 const (
 	eperm   = "errno 1"
 	enomem  = "errno 12"
+	eacces  = "errno 13"
 	einval  = "errno 22"
 	enosys  = "errno 38"
 	noopt   = "errno 92"
@@ -98,6 +99,14 @@ var verdicts = []struct {
 	{"clone", [6]uint64{0x20000011}, eperm},                // NEWPID
 	{"clone", [6]uint64{0x40000011}, eperm},                // NEWNET
 	{"clone", [6]uint64{0xffffffff10000011}, eperm},        // high bits are ignored
+	{"fcntl", [6]uint64{3, 1}, "allow"},                    // F_GETFD
+	{"fcntl", [6]uint64{3, 6}, "allow"},                    // F_SETLK
+	{"fcntl", [6]uint64{3, 1024}, eacces},                  // F_SETLEASE
+	{"fcntl", [6]uint64{3, 1<<32 | 1024}, eacces},          // bit 32
+	{"fcntl", [6]uint64{3, 1025}, "allow"},                 // F_GETLEASE
+	{"fcntl", [6]uint64{3, 1030}, "allow"},                 // F_DUPFD_CLOEXEC
+	{"fcntl", [6]uint64{3, 1040}, eacces},                  // F_SETDELEG
+	{"fcntl", [6]uint64{1024, 1033, 1040}, "allow"},        // F_ADD_SEALS
 	{"ioctl", [6]uint64{0, 0x5401}, "allow"},               // TCGETS
 	{"ioctl", [6]uint64{0, 0x5412}, eperm},                 // TIOCSTI
 	{"ioctl", [6]uint64{0, 0x100005412}, eperm},            // bit 32
