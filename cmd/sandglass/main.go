@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"sandglass/pkg/check"
-	"sandglass/pkg/doctor"
 	"sandglass/pkg/sandbox"
 )
 
@@ -16,6 +15,5 @@ func main() {
 		os.Exit(fail(err))
 	}
 	check.Init()
-	doctor.Init()
 	os.Exit(dispatch(os.Args[1:]))
 }
