@@ -12,7 +12,7 @@ var mutations = []mutation{
 		{"pkg/launch/realize.go", "attr.Userns_fd = uint64(ns)", ""}}},
 	{control: "seccomp of the program", fail: []string{
 		"TestSystemCallsAreRefused", "TestNoNewNamespaces", "TestForeignCallsAreKilled", "TestTerminalCannotBeTypedInto", "TestKeyringsAreOutOfReach",
-		"TestSocketFamilies", "TestNoSetUIDBitsInWritableMounts", "TestInitCannotBeTakenOver"},
+		"TestSocketFamilies", "TestNoSetUIDBitsInWritableMounts", "TestInitCannotBeTakenOver", "TestFilesCannotBeHeldBack"},
 		edits: []edit{{"pkg/boxinit/child.go", `c.Seccomp("seccomp", cfg.Seccomp)`, ""}, unread}},
 	{control: "seccomp of init", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"seccomp of init", filterSelf},
@@ -32,7 +32,7 @@ var mutations = []mutation{
 		{"pkg/rootfs/view.go", `[]string{"/usr", "/bin",`, `[]string{"/usr", "/boot", "/bin",`}}},
 	{control: "synthetic etc", fail: []string{"TestEtcIsSynthetic"}, edits: []edit{
 		{"pkg/rootfs/etc.go", "	p.file(\"/etc/passwd\", Passwd(p.in.UID, p.in.GID))", "	hostPasswd, _ := os.ReadFile(\"/etc/passwd\")\n	p.file(\"/etc/passwd\", string(hostPasswd))"}}},
-	{control: "targets resolved without links", fail: []string{"TestMountTargetThatIsALink"}, edits: []edit{
+	{control: "targets resolved without links", fail: []string{"TestMountTargetThatIsALink", "TestMountTargetSwappedWhileStarting"}, edits: []edit{
 		{"pkg/mount/files.go", "const beneath = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS", "const beneath = 0"}}},
 	{control: "our places win over an image's", fail: []string{"TestImageCannotReplaceOurPlaces"}, edits: []edit{
 		{"pkg/rootfs/view.go", "if !ours[name] {", "if true {"}}},
@@ -61,13 +61,13 @@ var mutations = []mutation{
 		{"pkg/rootfs/layers.go", `Data: []byte("hidepid=ptraceable")`, `Data: nil`}}},
 	{control: "init not dumpable", fail: []string{"TestProcessesOfTheHostAreUnseen"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)"}, noLandlock}},
-	{control: "default signals of init", fail: []string{"TestNoSignalFromInsideReachesInit"}, edits: []edit{
+	{control: "default signals of init", fail: []string{"TestNoSignalFromInsideReachesInit", "TestNoSignalByAsyncIO"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"default signals of init", defaultSignals},
 `, ""}, noLandlock}},
 	{control: "landlock", fail: []string{"TestLandlockIsReported", "TestLandlockAloneStopsASignal"}, edits: []edit{noLandlock}},
 	{control: "masked paths of proc", fail: []string{"TestProcIsMasked"}, edits: []edit{
 		{"pkg/rootfs/layers.go", "for _, name := range Masked {", "for _, name := range Masked[:0] {"}}},
-	{control: "proc sys read-only", fail: []string{"TestKernelSettingsCannotBeWritten"}, edits: []edit{
+	{control: "proc sys read-only", fail: []string{"TestKernelSettingsCannotBeWritten", "TestPathsOfTheKernelsHelpers"}, edits: []edit{
 		{"pkg/rootfs/layers.go", `Source: "/proc/sys", Target: "/proc/sys", Attr: wire.ReadOnly`, `Source: "/proc/sys", Target: "/proc/sys", Attr: 0`}}},
 	{control: "few devices", fail: []string{"TestDevHoldsOnlyHarmlessNodes"}, edits: []edit{
 		{"pkg/rootfs/layers.go", `var deviceNames = []string{"null",`, `var deviceNames = []string{"kmsg", "null",`}}},
@@ -167,4 +167,16 @@ var mutations = []mutation{
 		{"pkg/runtimes/finder.go", `if found.Prefix == "" || found.FileOnly ||`, `if true || found.Prefix == "" || found.FileOnly ||`}}},
 	{control: "names quoted in lines of ours", fail: []string{"TestNamesDoNotForgeLines"}, edits: []edit{
 		{"internal/refusal/quote.go", "func Word(s string) string {\n", "func Word(s string) string {\n	if s != \"\" {\n		return s\n	}\n"}}},
+	{control: "process group of its own", fail: []string{"TestProcessGroupOfTheCaller"}, edits: []edit{
+		{"pkg/boxinit/child.go", `	c.Add("new session", unix.SYS_SETSID)
+`, ""}, {"pkg/launch/spawn.go", `	c.Add("new session", unix.SYS_SETSID)
+`, ""}, noLandlock}},
+	{control: "no borrowed rights", fail: []string{"TestBorrowedRightsAreRefused"}, edits: []edit{
+		{"pkg/sandbox/caller.go", "	switch {\n", "	switch {\n	case true:\n"}}},
+	{control: "device nodes looked at", fail: []string{"TestDevicesOfTheHostAreLookedAt"}, edits: []edit{
+		{"pkg/rootfs/layers.go", "		err = errNoDevice\n", "		err = nil\n"}}},
+	{control: "nothing started on the host", fail: []string{"TestNothingOfTheProgramsRunsOnTheHost"}, edits: []edit{
+		{"pkg/runtimes/shims.go", "import (\n", "import (\n	\"os/exec\"\n"},
+		{"pkg/runtimes/shims.go", `	return "", skip(quote(path) + " is a script of an unknown kind")`, `	exec.Command(path).Run()
+	return "", skip(quote(path) + " is a script of an unknown kind")`}}},
 }

@@ -113,11 +113,11 @@ func TestNoTestSleeps(t *testing.T) {
 	}
 }
 
-// testFunctions are a file's tests, by name.
+// testFunctions are a file's tests and fuzz targets, by name.
 func testFunctions(f *ast.File) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range f.Decls {
-		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "Test") {
+		if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && (strings.HasPrefix(fn.Name.Name, "Test") || strings.HasPrefix(fn.Name.Name, "Fuzz")) {
 			names[fn.Name.Name] = true
 		}
 	}

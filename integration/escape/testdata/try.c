@@ -6,7 +6,7 @@
  *   connect:IP:PORT  unix:@NAME|PATH  socket:FAMILY:TYPE:PROTO  kill:PID:SIG  ptrace:PID  prlimit:PID:RES:VALUE
  *   rlimit:RES:VALUE  unshare:HEX  clone:HEX  sethostname:NAME  setns:PATH  mount:FSTYPE:PATH  remount:PATH  umount:PATH
  *   bind:A:B  pidfd:PID:SIG  getfd:PID:FD  nice:PID  affinity:PID  sys:NR[:ARG...]  ioctl:HEX  setuid:N  setgroups:N
- *   shmget:KEY shmat:ID ids  mqopen:NAME  raise:SIG
+ *   fcntl:PATH:CMD:ARG  deleg:PATH  openioctl:PATH:HEX  shmget:KEY shmat:ID ids  mqopen:NAME  raise:SIG
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -146,6 +146,9 @@ static int other(void) {
     if (is("socket")) return socket(num(1), num(2), num(3));
     if (is("ioctl")) { long x[8] = { 0 }; return ioctl(0, strtoull(f[1], 0, 16), x); }
     if (is("ioctlraw")) { long x[8] = { 0 }; return syscall(SYS_ioctl, 0, strtoull(f[1], 0, 16), x); }
+    if (is("openioctl")) { long x[8] = { 0 }; return ioctl(open(f[1], O_RDONLY), strtoull(f[2], 0, 16), x); }
+    if (is("fcntl")) return fcntl(open(f[1], O_RDONLY), num(2), num(3));
+    if (is("deleg")) { short d[4] = { 0, 0, F_RDLCK, 0 }; return fcntl(open(f[1], O_RDONLY | O_DIRECTORY), 1040, d); }
     if (is("sys")) return syscall(num(1), num(2), num(3), num(4), num(5), num(6), num(7));
     fprintf(stderr, "no such op: %s\n", f[0]); exit(99);
 }
