@@ -152,14 +152,7 @@ func (s *session) supervise(ctx context.Context) {
 	for {
 		select {
 		case m, ok := <-s.events:
-			if !ok {
-				s.events = nil
-				continue
-			}
-			if s.handle(m) {
-				s.timer.Reset(s.box.Timeout)
-				s.watch.start(s.pid)
-			}
+			s.take(m, ok)
 		case <-s.timer.C:
 			if s.expired() {
 				return
@@ -168,9 +161,11 @@ func (s *session) supervise(ctx context.Context) {
 			s.kill(cause)
 		case <-oom.killed:
 			oom.killed = nil
+			s.meet()
 			s.kill(result.Memory)
 		case <-s.full:
 			if s.box.OutputKill {
+				s.meet()
 				s.kill(result.Output)
 			}
 		case <-done:
@@ -180,6 +175,40 @@ func (s *session) supervise(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// take handles the next message, or that there is none to come.
+func (s *session) take(m message, ok bool) {
+	if !ok {
+		s.events = nil
+	} else if s.handle(m) {
+		s.timer.Reset(s.box.Timeout)
+		s.watch.start(s.pid)
+	}
+}
+
+// meetTime bounds the wait for init's word of a start that was seen already.
+const meetTime = time.Second
+
+// meet waits for that word where the program passed a limit before it came: what
+// is read back then is all that vouches for the program's controls, and once it
+// is killed there is nothing to read. Init sends the word without waiting for
+// the program, so this is the moment until a busy host lets it run. It says whether
+// that took too long.
+func (s *session) meet() (inVain bool) {
+	late := time.NewTimer(meetTime)
+	defer late.Stop()
+	for s.started.IsZero() && s.failed == nil && s.cause == "" && s.events != nil {
+		select {
+		case m, ok := <-s.events:
+			s.take(m, ok)
+		case <-late.C:
+			return true
+		case <-s.reaped:
+			return false
+		}
+	}
+	return false
 }
 
 // handle takes one message and says whether the program has started.
