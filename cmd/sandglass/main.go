@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"sandglass/pkg/check"
+	"sandglass/pkg/doctor"
 	"sandglass/pkg/sandbox"
 )
 
@@ -15,5 +16,6 @@ func main() {
 		os.Exit(fail(err))
 	}
 	check.Init()
+	doctor.Init()
 	os.Exit(dispatch(os.Args[1:]))
 }

@@ -57,10 +57,11 @@ func explainStep(e *Ending, step string, errno syscall.Errno) {
 	case unix.EOPNOTSUPP:
 		// Init acts on all of its threads at once, which Go cannot do with C in it.
 		e.Hints = append(e.Hints, "an embedder that links C: build it with CGO_ENABLED=0, or set InitPath to the sandglass binary")
-	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL:
-		if c := causes.StepFailed(step, errno); c.Text != "" {
+	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL, unix.EROFS:
+		c := causes.StepFailed(step, errno)
+		if c.Text != "" {
 			e.Error += " (" + c.Text + ")"
-			e.Hints = append(e.Hints, c.Hints...)
 		}
+		e.Hints = append(e.Hints, c.Hints...)
 	}
 }

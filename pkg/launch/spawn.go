@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"time"
 
+	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/cgroup"
@@ -60,12 +61,32 @@ func (in *Init) clone(self string, id Identity, group int) error {
 		return err
 	}
 	defer unix.Close(pair[1])
-	if in.pid, in.pidfd, err = spawn(self, id, group, pair[1]); err != nil {
+	if in.pid, in.pidfd, err = spawn(self, []string{boxinit.Arg0}, id, Namespaces, group, pair[1]); err != nil {
 		unix.Close(pair[0])
+		return err
+	}
+	if err = reachable(in.pidfd); err != nil {
+		unix.Close(pair[0])
+		unix.Close(in.pidfd)
+		reapUnreachable(in.pid)
 		return err
 	}
 	in.control = os.NewFile(uintptr(pair[0]), "control")
 	return nil
+}
+
+// Failed is why init could not be started, nil when it was, or is no more than
+// not there yet: it waits for that.
+func (in *Init) Failed() error {
+	<-in.ready
+	if in.err == nil {
+		return nil
+	}
+	e := &Ending{Error: in.err.Error()}
+	explainSpawn(e, in.err)
+	r := refusal.Newf("%s", e.Error)
+	r.Hints = e.Hints
+	return r
 }
 
 // Cancel ends an init that never got a plan. After Run it does nothing.
@@ -78,11 +99,7 @@ func (in *Init) Cancel() {
 	}
 	if in.err == nil {
 		kill(in.pidfd)
-		for {
-			if _, err := unix.Wait4(in.pid, nil, 0, nil); err != unix.EINTR {
-				break
-			}
-		}
+		await(in.pid)
 		in.close()
 	}
 	close(in.done)
@@ -95,25 +112,30 @@ func (in *Init) close() {
 
 // spawn clones init, with the control socket as its descriptor 3 and none for
 // stdio: Go's runtime opens /dev/null there.
-func spawn(self string, id Identity, group, control int) (pid, pidfd int, err error) {
+func spawn(self string, argv []string, id Identity, namespaces uintptr, group, control int) (pid, pidfd int, err error) {
 	// Out of the way of the numbers that the child closes and uses.
 	high, err := unix.FcntlInt(uintptr(control), unix.F_DUPFD_CLOEXEC, boxinit.ControlFD+1)
 	if err != nil {
 		return 0, -1, err
 	}
 	defer unix.Close(high)
-	return sys.Spawn(&sys.Program{
-		Calls: initCalls(id, high),
+	p := initProgram(self, argv, initCalls(id, high), high, group)
+	p.Owner = id.owner()
+	return sys.Spawn(p, namespaces, func(pid int) error {
+		return sys.MapIDs(pid, id.InsideUID, id.HostUID, id.InsideGID, id.HostGID, id.Mapped)
+	})
+}
+
+func initProgram(self string, argv []string, calls *sys.Calls, control, group int) *sys.Program {
+	return &sys.Program{
+		Calls: calls,
 		Paths: []string{self},
-		Argv:  []string{boxinit.Arg0},
+		Argv:  argv,
 		// With one processor init needs few threads, and always as many: they
 		// count where only RLIMIT_NPROC bounds the program.
 		Env:    []string{"GOMAXPROCS=1"},
 		Cgroup: group,
-		Owner:  id.owner(),
-	}, Namespaces, func(pid int) error {
-		return sys.MapIDs(pid, id.InsideUID, id.HostUID, id.InsideGID, id.HostGID, id.Mapped)
-	})
+	}
 }
 
 // initCalls is what init's process does before its execve, once its ids are
@@ -138,10 +160,15 @@ func initCalls(id Identity, control int) *sys.Calls {
 	for _, n := range initCaps {
 		c.Add("ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, n, 0, 0)
 	}
+	descriptors(c, control)
+	return c
+}
+
+// descriptors are the last calls before init's execve.
+func descriptors(c *sys.Calls, control int) {
 	c.Add("close stdio", unix.SYS_CLOSE_RANGE, 0, 2, 0)
 	c.Add("control socket", unix.SYS_DUP3, uintptr(control), boxinit.ControlFD, 0)
 	c.Add("seal descriptors", unix.SYS_CLOSE_RANGE, boxinit.ControlFD+1, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
 	c.DefaultSignals("default signals")
 	c.SignalMask("unblock signals", 0)
-	return c
 }

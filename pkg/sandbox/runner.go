@@ -115,10 +115,22 @@ func (r *runner) cgroup() error {
 	id := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(serial.Add(1), 10) + "-" + strconv.FormatInt(time.Now().UnixNano()&0xffffff, 36)
 	g, err := r.tree.Create(r.cgroupOptions(id), r.plan.Cgroup)
 	if err != nil {
-		return err
+		return r.hopeless(err)
 	}
 	r.group = g
 	return nil
+}
+
+// hopeless is the error of a host that lacks a limit or a mount: where init
+// cannot be started either, which no flag would mend, only that counts.
+func (r *runner) hopeless(err error) error {
+	if e := r.boot(); e != nil {
+		return e
+	}
+	if e := r.init.Failed(); e != nil {
+		return e
+	}
+	return err
 }
 
 // bootFirst starts init, which needs cgroups and plan only when it is up,
@@ -178,7 +190,10 @@ func (r *runner) build() error {
 	if err != nil {
 		return err
 	}
-	return b.Realize(items)
+	if err := b.Realize(items); err != nil {
+		return r.hopeless(err)
+	}
+	return nil
 }
 
 // cgroupFDs passes init what the program needs to get into its cgroup.

@@ -105,7 +105,8 @@ func (h host) noCall(what string) Cause {
 	return Cause{Text: what + ": " + oldKernel, Hints: []string{"uname -r"}}
 }
 
-// StepFailed explains a step of init's set-up.
+// StepFailed explains a step of init's set-up. Hints without a Text are for one
+// that has said why itself.
 func StepFailed(step string, errno syscall.Errno) Cause { return here().stepFailed(step, errno) }
 
 func (h host) stepFailed(step string, errno syscall.Errno) Cause {
@@ -122,6 +123,10 @@ func (h host) stepFailed(step string, errno syscall.Errno) Cause {
 			Text:  "the host's root is the initial ramfs, which pivot_root(2) refuses",
 			Hints: []string{"exec switch_root /newroot /sbin/init   # in the host's initramfs"},
 		}
+	case step == "start program: seccomp" && errno == syscall.EINVAL:
+		return Cause{Text: "seccomp filters are not built into this kernel", Hints: []string{"zgrep SECCOMP_FILTER= /proc/config.gz   # a kernel with CONFIG_SECCOMP_FILTER is needed"}}
+	case strings.Contains(step, "/proc/sys/user") && errno == syscall.EROFS: // the step's own note has the cause
+		return Cause{Hints: h.outer(unmaskProc)}
 	case step == "mount /proc" && denied:
 		return Cause{
 			Text:  "an outer container masks parts of /proc, so a new one may not be mounted",
