@@ -11,6 +11,7 @@ const (
 	enomem  = "errno 12"
 	eacces  = "errno 13"
 	einval  = "errno 22"
+	enotty  = "errno 25"
 	enosys  = "errno 38"
 	noopt   = "errno 92"
 	noproto = "errno 93"
@@ -115,6 +116,16 @@ var verdicts = []struct {
 	{"ioctl", [6]uint64{0, 0x541d}, eperm},                 // TIOCCONS
 	{"ioctl", [6]uint64{0, 0x8000000000005423}, eperm},     // TIOCSETD
 	{"ioctl", [6]uint64{0x5412, 0x5413, 0x5412}, "allow"},  // TIOCGWINSZ
+	{"ioctl", [6]uint64{3, 0x81009431}, enotty},            // FS_IOC_GETFSLABEL
+	{"ioctl", [6]uint64{3, 0x80111500}, enotty},            // FS_IOC_GETFSUUID
+	{"ioctl", [6]uint64{3, 0x80811501}, enotty},            // FS_IOC_GETFSSYSFSPATH
+	{"ioctl", [6]uint64{3, 0x8008662c}, enotty},            // EXT4_IOC_GETFSUUID
+	{"ioctl", [6]uint64{3, 0x8400941f}, enotty},            // BTRFS_IOC_FS_INFO
+	{"ioctl", [6]uint64{3, 0x80705864}, enotty},            // XFS_IOC_FSGEOMETRY_V1
+	{"ioctl", [6]uint64{3, 0x8070587c}, enotty},            // XFS_IOC_FSGEOMETRY_V4
+	{"ioctl", [6]uint64{3, 0x8100587e}, enotty},            // XFS_IOC_FSGEOMETRY
+	{"ioctl", [6]uint64{3, 0xffffffff81009431}, enotty},    // sign extended
+	{"ioctl", [6]uint64{3, 0x80086601}, "allow"},           // FS_IOC_GETFLAGS
 	{"ioctl", [6]uint64{0, 0x80005412}, "allow"},           // another request
 	{"socket", [6]uint64{1, 1, 0}, "allow"},                // AF_UNIX
 	{"socket", [6]uint64{0xabc00000001, 5, 77}, "allow"},   // AF_UNIX, garbage above

@@ -203,3 +203,17 @@ func TestFilesCannotBeHeldBack(t *testing.T) {
 		}
 	})
 }
+
+// The label of the volume that /usr lies on is often the host's name, and its
+// UUID is one: the same in all sandboxes of a host, and in none of another.
+func TestVolumesAreNotNamed(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		dir := testkit.Dir(t)
+		var ops []string
+		for _, request := range []string{"81009431", "80111500", "80811501", "8008662c", "8400941f", "80705864", "8070587c", "8100587e"} {
+			ops = append(ops, "openioctl:/usr:"+request, "openioctl:/data:"+request)
+		}
+		// One that no name comes of is passed on to the file system.
+		attempt(t, who, []string{"-v", dir + ":/data"}, append(all("ENOTTY", ops...), try{"openioctl:/proc/self/ns/net:b701", "OK"}))
+	})
+}
