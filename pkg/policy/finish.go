@@ -49,6 +49,8 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 	case swap != 0 && swap != s.Limits.Memory:
 		return refusal.Newf("--memory-swap: %s is not --memory's %s, and swap is always off", FormatSize(swap), FormatSize(s.Limits.Memory)).
 			Hint("leave --memory-swap out, or --memory-swap %s", FormatSize(s.Limits.Memory))
+	case p.JSON && (p.OCI || p.Bundle != ""):
+		return refusal.Newf("--json and --oci are two forms of one plan").Hint("leave one of them out")
 	case p.JSON && s.Limits.Output > MaxCaptured:
 		return refusal.Newf("--output-limit: %s is too much to hold for --json: at most %s", FormatSize(s.Limits.Output), FormatSize(MaxCaptured)).
 			Hint("--output-limit %s, or --result FILE instead of --json", FormatSize(MaxCaptured))
@@ -62,7 +64,7 @@ func (h Host) home(p *Parsed) string {
 	s := &p.Spec
 	name, _ := h.LookupEnv("HOME")
 	if name == "" || s.Image == "host" && len(s.Mounts) == 0 && s.Venv == "" && s.Out == "" && s.Program.File == "" &&
-		p.ResultFile == "" && len(p.pending.envFiles) == 0 {
+		p.ResultFile == "" && p.Bundle == "" && len(p.pending.envFiles) == 0 {
 		return name
 	}
 	if resolved, err := h.Resolve(name); err == nil {
@@ -74,7 +76,7 @@ func (h Host) home(p *Parsed) string {
 // absolutePaths makes host paths mean the same to every later reader.
 func (h Host) absolutePaths(p *Parsed) error {
 	s := &p.Spec
-	list := []*string{&s.Venv, &s.Out, &s.Program.File, &p.ResultFile}
+	list := []*string{&s.Venv, &s.Out, &s.Program.File, &p.ResultFile, &p.Bundle}
 	if s.Image != "host" {
 		list = append(list, &s.Image)
 	}

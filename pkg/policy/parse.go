@@ -17,6 +17,8 @@ import (
 type Parsed struct {
 	Spec       Spec
 	JSON       bool   // --json
+	OCI        bool   // --oci, of plan
+	Bundle     string // --bundle, of plan: absolute path, "" for none
 	ResultFile string // absolute path, "" for none
 	ResultFD   int    // at least 3; -1 for none
 	Quiet      bool   // nothing of sandglass's own on stderr but errors
@@ -73,6 +75,9 @@ func ParsePlan(args []string) (Parsed, error) { return OSHost().Parse("plan", ar
 func (h Host) Parse(command string, args []string) (Parsed, error) {
 	p := Parsed{Spec: Default(), ResultFD: -1, pending: &pending{given: map[string]string{}}}
 	r := reader{p: &p, table: RunFlags(), command: command}
+	if command == "plan" {
+		r.table = append(r.table, planFlags()...)
+	}
 	rest, verbatim, err := r.flags(args)
 	if err == nil && p.Help {
 		return Parsed{Help: true, ResultFD: -1}, nil

@@ -75,7 +75,7 @@ func arguments(where string, in []jsonArg) ([]Arg, error) {
 	var args []Arg
 	for i, a := range in {
 		at := fmt.Sprintf("%s: args %d", where, i+1)
-		op, ok := operators[a.Op]
+		op, ok := operators()[a.Op]
 		switch {
 		case !ok:
 			return nil, refusal.Newf("%s: operator %q is not supported", at, a.Op)

@@ -3,15 +3,16 @@ package profile
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"sandglass/internal/refusal"
 )
 
 // keys are all keys of the form, spelled exactly.
-var keys = map[string]bool{
-	"defaultAction": true, "defaultErrnoRet": true, "architectures": true, "syscalls": true,
-	"comment": true, "names": true, "action": true, "errnoRet": true, "args": true, "otherwise": true,
-	"index": true, "value": true, "valueTwo": true, "op": true,
+var keys = [...]string{
+	"defaultAction", "defaultErrnoRet", "architectures", "syscalls",
+	"comment", "names", "action", "errnoRet", "args", "otherwise",
+	"index", "value", "valueTwo", "op",
 }
 
 // strictKeys refuses what encoding/json overlooks: a key that is there twice,
@@ -56,7 +57,7 @@ func strictKeys(source []byte) error {
 }
 
 func checkKey(key string, seen map[string]bool) error {
-	if !keys[key] {
+	if !slices.Contains(keys[:], key) {
 		return refusal.Newf("profile: unknown key %q", key)
 	}
 	if seen[key] {

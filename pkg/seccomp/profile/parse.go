@@ -41,26 +41,35 @@ type (
 	}
 )
 
-var kinds = map[string]Kind{
-	"SCMP_ACT_ALLOW":        Allow,
-	"SCMP_ACT_ERRNO":        Errno,
-	"SCMP_ACT_KILL_PROCESS": KillProcess,
-	"SCMP_ACT_LOG":          Log,
+// Functions and not variables, which every start of the sandglass binary would pay
+// for, in each sandbox twice.
+
+func kinds() map[string]Kind {
+	return map[string]Kind{
+		"SCMP_ACT_ALLOW":        Allow,
+		"SCMP_ACT_ERRNO":        Errno,
+		"SCMP_ACT_KILL_PROCESS": KillProcess,
+		"SCMP_ACT_LOG":          Log,
+	}
 }
 
-var arches = map[string]string{
-	"SCMP_ARCH_X86_64":  "amd64",
-	"SCMP_ARCH_AARCH64": "arm64",
+func arches() map[string]string {
+	return map[string]string{
+		"SCMP_ARCH_X86_64":  "amd64",
+		"SCMP_ARCH_AARCH64": "arm64",
+	}
 }
 
-var operators = map[string]Op{
-	"SCMP_CMP_NE":        NE,
-	"SCMP_CMP_LT":        LT,
-	"SCMP_CMP_LE":        LE,
-	"SCMP_CMP_EQ":        EQ,
-	"SCMP_CMP_GE":        GE,
-	"SCMP_CMP_GT":        GT,
-	"SCMP_CMP_MASKED_EQ": MaskedEQ,
+func operators() map[string]Op {
+	return map[string]Op{
+		"SCMP_CMP_NE":        NE,
+		"SCMP_CMP_LT":        LT,
+		"SCMP_CMP_LE":        LE,
+		"SCMP_CMP_EQ":        EQ,
+		"SCMP_CMP_GE":        GE,
+		"SCMP_CMP_GT":        GT,
+		"SCMP_CMP_MASKED_EQ": MaskedEQ,
+	}
 }
 
 // Parse reads a JSON profile. Every error is a *refusal.Error that names the
@@ -97,7 +106,7 @@ func build(in *jsonProfile) (*Profile, error) {
 		return nil, refusal.Newf("profile: architectures is missing or empty")
 	}
 	for _, name := range in.Architectures {
-		arch, ok := arches[name]
+		arch, ok := arches()[name]
 		if !ok {
 			return nil, refusal.Newf("profile: architecture %q is not supported, use SCMP_ARCH_X86_64 or SCMP_ARCH_AARCH64", name)
 		}
@@ -116,7 +125,7 @@ func build(in *jsonProfile) (*Profile, error) {
 
 // action reads an action and its errno. where begins the error message.
 func action(name string, errno *uint64, where string) (Action, error) {
-	kind, ok := kinds[name]
+	kind, ok := kinds()[name]
 	switch {
 	case !ok:
 		return Action{}, refusal.Newf("%s: action %q is not supported", where, name)

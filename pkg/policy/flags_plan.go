@@ -1,0 +1,11 @@
+package policy
+
+// planFlags are the flags of sandglass plan that run has not.
+func planFlags() []Flag {
+	return []Flag{
+		{Name: "oci", Bool: true, Group: groupResult, Set: boolean(func(p *Parsed) *bool { return &p.OCI }),
+			Help: "print the same policy as an OCI runtime configuration"},
+		{Name: "bundle", Arg: "DIR", Group: groupResult, Set: text(func(p *Parsed) *string { return &p.Bundle }),
+			Help: "write it to a new directory, with the root that it needs"},
+	}
+}
