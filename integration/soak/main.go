@@ -33,6 +33,7 @@ type options struct {
 	prog      string
 	lie       string
 	grace     time.Duration
+	initPath  bool
 	quiet     bool
 }
 
@@ -78,6 +79,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.prog, "prog", "", "testdata/soak.c, compiled; empty compiles it")
 	f.StringVar(&o.lie, "lie", "", "expect a wrong exit code of this program: the soak must fail")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "how long what goes away without an event may take")
+	f.BoolVar(&o.initPath, "init", false, "the API's sandboxes have the command for PID 1, as those of a program with cgo must")
 	f.BoolVar(&o.quiet, "quiet", false, "no line for each look")
 	f.Parse(args)
 	if f.NArg() > 0 || o.minutes <= 0 || o.runs < 0 || o.at < 0 || o.leg < 1 {

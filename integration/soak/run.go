@@ -180,7 +180,7 @@ func (s *soak) runAPI(ctx context.Context, e *ended) {
 		}
 		return
 	}
-	spec := sandbox.Spec{Spec: p.Spec}
+	spec := sandbox.Spec{Spec: p.Spec, InitPath: s.initPath()}
 	if j.spec != nil {
 		j.spec(&spec)
 	}
@@ -206,6 +206,14 @@ func (s *soak) runAPI(ctx context.Context, e *ended) {
 	if j.end != waits {
 		e.stdout = out.bytes()
 	}
+}
+
+// initPath is the binary for PID 1, "" for this one.
+func (s *soak) initPath() string {
+	if s.o.initPath {
+		return s.o.sandglass
+	}
+	return ""
 }
 
 // output is a stream that says when its first line is there.

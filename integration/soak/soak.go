@@ -127,7 +127,7 @@ func (s *soak) probe() error {
 	try := func() (sandbox.Result, error) {
 		spec := sandbox.Default()
 		spec.Program = policy.Program{Command: []string{"true"}}
-		spec.AllowDegraded = s.degraded
+		spec.AllowDegraded, spec.InitPath = s.degraded, s.initPath()
 		return sandbox.Run(context.Background(), spec)
 	}
 	res, err := try()

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 func short(t *testing.T, who testkit.Who, binary string, args ...string) (string, int) {
 	t.Helper()
 	testkit.Requires(t, "userns", "python3", "gcc")
-	list := []string{"-runs", "80", "-leg", "40", "-seed", "1", "-at", "3", "-quiet",
+	list := []string{"-runs", "80", "-leg", "40", "-seed", "1", "-at", "3", "-quiet", "-init",
 		"-sandglass", binary, "-prog", testkit.C(t, source)}
 	if os.Getuid() == 0 {
 		list = append(list, "-uid", strconv.Itoa(who.UID))
@@ -86,7 +86,7 @@ func TestWrongVerdictIsSeen(t *testing.T) {
 func TestLeftoverIsSeen(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup", "go")
 	careless := testkit.Mutant(t, testkit.Edit{File: "pkg/sandbox/runner.go", Old: "r.group.Close()", New: "error(nil)"})
-	text, exit := short(t, testkit.AsRoot(t), careless, "-grace", "50ms")
+	text, exit := short(t, testkit.AsRoot(t), careless, "-at", "1", "-grace", "50ms")
 	if n := figure(t, text, "leftovers"); exit != 1 || n < 20 {
 		t.Errorf("exit %d, %d leftovers, want 1, at least 20", exit, n)
 	}
