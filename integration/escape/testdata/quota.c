@@ -31,7 +31,11 @@ int main(int argc, char **argv) {
     say("watches", n);
     struct sigevent none = {.sigev_notify = SIGEV_NONE};
     timer_t timer;
-    for (n = 0; timer_create(CLOCK_MONOTONIC, &none, &timer) == 0;) n++;
+    /* A signal on its way to init (its runtime sends itself some) holds one of
+       the same count for a moment: the last one is asked for again. */
+    n = 0;
+    for (int again = 0; again < 100; again++, nanosleep(&(struct timespec){0, 1000000}, NULL))
+        while (timer_create(CLOCK_MONOTONIC, &none, &timer) == 0) n++;
     say("timers", n);
     for (n = 0;; n++) {
         snprintf(path, sizeof path, "/q%ld", n);
