@@ -20,13 +20,33 @@ func (g *Group) Kill() error {
 	if g.closed {
 		return ErrClosed
 	}
-	if g.box.fd >= 0 {
-		return kill(g.box.fd)
-	}
-	if len(g.v1) == 0 {
+	if g.box.fd < 0 && len(g.v1) == 0 {
 		return ErrNoGroup
 	}
-	return g.killV1()
+	err := error(nil)
+	if g.box.fd >= 0 {
+		err = kill(g.box.fd)
+	} else {
+		err = g.killV1()
+	}
+	if err == nil {
+		g.unthrottle()
+	}
+	return err
+}
+
+// unthrottle lifts the CPU limit from the dying: what a process has to undo (its
+// memory, above all) counts against the quota, and with a small one the end of
+// a large program would take many seconds. Nobody of them runs code of its own
+// any more.
+func (g *Group) unthrottle() {
+	switch {
+	case g.by[CPU] == "":
+	case g.v2:
+		writeAt(g.box.fd, "cpu.max", "max")
+	default:
+		writeAt(g.at(CPU), "cpu.cfs_quota_us", "-1")
+	}
 }
 
 // killV1 kills what is in any of the hierarchies: a process that is killed

@@ -27,6 +27,9 @@ type Box struct {
 	CPUTime time.Duration // of the whole tree, 0: none
 	// MemoryMax and the tree's CPU time are sampled when no cgroup holds them.
 	MemoryMax int64
+	// UnchargedMax bounds what the kernel charges no cgroup for: buffers of some
+	// sockets, and file locks.
+	UnchargedMax int64
 
 	Stdin          io.Reader // nil: end of file
 	Stdout, Stderr io.Writer

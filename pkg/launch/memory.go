@@ -17,21 +17,21 @@ type used struct{ own, shared int64 }
 // process that shares it; only when that is above limit is the exact one taken,
 // for which the kernel walks the page tables.
 //
-// What it cannot see: buffers of sockets and pipes, System V segments that
-// nobody has mapped, and files without a path that are on their way through a
-// socket, or mapped and not touched with no descriptor left.
+// What it cannot see: buffers of pipes and of unix sockets, System V segments
+// that nobody has mapped, and files without a path that are on their way through
+// a socket, or mapped and not touched with no descriptor left.
 func (t *tree) memory(limit int64, deadline time.Time) (int64, bool) {
-	quick, ok := t.sum(quickly, deadline)
+	quick, ok := t.sum(quickly, limit, deadline)
 	if !ok || quick.total(false) <= limit {
 		return quick.total(false), ok
 	}
 	// While processes that share pages end, the last ones hold them alone: one
 	// pass may count a page several times. Two in a row hardly do.
-	first, ok := t.sum(exactly, deadline)
+	first, ok := t.sum(exactly, limit, deadline)
 	if !ok || first.total(true) <= limit {
 		return first.total(true), ok
 	}
-	second, ok := t.sum(exactly, deadline)
+	second, ok := t.sum(exactly, limit, deadline)
 	return min(first.total(true), second.total(true)), ok
 }
 
@@ -40,6 +40,7 @@ type held struct {
 	used
 	scratch int64
 	files   int64 // without a path, by the descriptors that are open
+	kernel  int64 // buffers of sockets, and file locks
 }
 
 // total adds up. Such a file that is mapped as well is in files and in shared;
@@ -47,25 +48,36 @@ type held struct {
 // hold twice what it does.
 func (h *held) total(exact bool) int64 {
 	if exact {
-		return h.own + h.scratch + max(h.shared, h.files)
+		return h.own + h.scratch + h.kernel + max(h.shared, h.files)
 	}
-	return h.own + h.scratch + h.shared + h.files
+	return h.own + h.scratch + h.kernel + h.shared + h.files
 }
 
 // sum takes one sample, each process by measure.
-func (t *tree) sum(measure func(pid int) used, deadline time.Time) (held, bool) {
+func (t *tree) sum(measure func(task int) (used, bool), limit int64, deadline time.Time) (held, bool) {
 	h := held{scratch: t.scratch()}
-	pids, ok := t.processes(deadline)
+	sockets, ok := t.sockets(everySocket, deadline)
+	if !ok {
+		return h, false
+	}
+	locks, ok := t.locks(limit, deadline)
+	if h.kernel = sockets + locks; !ok {
+		return h, false
+	}
+	list, ok := t.processes(deadline)
 	seen := map[uint64]bool{}
-	for _, pid := range pids {
+	for _, p := range list {
 		if time.Now().After(deadline) {
 			return h, false
 		}
-		u := measure(pid)
+		u, ok := p.memory(measure, deadline)
+		if !ok {
+			return h, false
+		}
 		h.own += u.own
 		h.shared += u.shared
-		files, open := t.files(pid, seen)
-		if !open && alive(pid) {
+		files, open := t.files(&p, seen, deadline)
+		if !open {
 			return h, false
 		}
 		h.files += files
@@ -73,32 +85,68 @@ func (t *tree) sum(measure func(pid int) used, deadline time.Time) (held, bool) 
 	return h, ok
 }
 
-// alive says whether a process still has memory. One that has and does not let
+// memory measures a process by the first of its threads that has memory. It has
+// ended, or is about to, when none has; a program that replaces its threads
+// faster than they can be looked at is not measured in time.
+//
+// A child of vfork(2) has its parent's memory, which counts once.
+func (p *process) memory(measure func(task int) (used, bool), deadline time.Time) (used, bool) {
+	for last := false; ; {
+		for _, task := range p.tasks {
+			if u, ok := measure(task); ok && same(p.parent, task, kcmpVM) {
+				return used{}, true
+			} else if ok {
+				return u, true
+			}
+		}
+		if last || len(p.tasks) == 0 {
+			return used{}, true
+		}
+		if time.Now().After(deadline) {
+			return used{}, false
+		}
+		p.tasks = tasksOf(p.pid)
+		// A first thread without memory makes no others.
+		last = len(p.tasks) == 1 && p.tasks[0] == p.pid
+	}
+}
+
+// Types of kcmp(2).
+const (
+	kcmpVM    = 1 // KCMP_VM
+	kcmpFiles = 2 // KCMP_FILES
+)
+
+// same says whether two tasks certainly share something.
+func same(a, b, what int) bool {
+	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), uintptr(what), 0, 0, 0)
+	return errno == 0 && r == 0
+}
+
+// alive says whether a thread still has memory. One that has and does not let
 // its descriptors be seen (PR_SET_DUMPABLE of prctl(2), a program that its user
 // may not read) could hold any amount by them: it cannot be measured.
-func alive(pid int) bool {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	return err == nil && bytes.Contains(text, []byte("\nRssAnon:"))
+func alive(task int) bool {
+	_, ok := quickly(task)
+	return ok
 }
 
 // quickly reads the kernel's counters. Page tables count: a program can have
-// many times more of them than of memory that they lead to.
-func quickly(pid int) used {
-	v, ok := kilobytes(pid, "status", "RssAnon:", "VmPTE:", "RssShmem:")
-	if !ok {
-		return used{}
-	}
-	return used{own: v[0] + v[1], shared: v[2]}
+// many times more of them than of memory that they lead to. It is false for a
+// thread that has none any more.
+func quickly(task int) (used, bool) {
+	v, found := kilobytes(task, "status", "RssAnon:", "VmPTE:", "RssShmem:")
+	return used{own: v[0] + v[1], shared: v[2]}, found == 3
 }
 
 // exactly counts a page that n processes share as the n-th part for each.
-func exactly(pid int) used {
-	v, ok := kilobytes(pid, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
-	if !ok { // it has ended, or is not to be read: no way out of the limit
-		return quickly(pid)
+func exactly(task int) (used, bool) {
+	v, found := kilobytes(task, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+	if found < 2 { // it has ended, or is not to be read: no way out of the limit
+		return quickly(task)
 	}
-	tables, _ := kilobytes(pid, "status", "VmPTE:")
-	return used{own: v[0] + tables[0], shared: v[1]}
+	tables, _ := kilobytes(task, "status", "VmPTE:")
+	return used{own: v[0] + tables[0], shared: v[1]}, true
 }
 
 // scratch is what the sandbox's own tmpfs holds, whose places are all one file
@@ -127,10 +175,32 @@ func shmemDevice() uint64 {
 }
 
 // files is what the files without a path hold that a process has open, each
-// once, and whether its descriptors may be seen. They are looked at, never
-// opened.
-func (t *tree) files(pid int, seen map[uint64]bool) (sum int64, ok bool) {
-	dir, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// once, and whether its descriptors may be seen. Threads can have descriptors of
+// their own (clone(2) without CLONE_FILES).
+func (t *tree) files(p *process, seen map[uint64]bool, deadline time.Time) (sum int64, ok bool) {
+	looked := 0
+	for _, task := range p.tasks {
+		if looked != 0 && same(looked, task, kcmpFiles) {
+			continue
+		}
+		if time.Now().After(deadline) {
+			return sum, false
+		}
+		n, open := t.filesOf(task, seen)
+		if !open && alive(task) {
+			return sum, false
+		}
+		if open {
+			looked = task
+		}
+		sum += n
+	}
+	return sum, true
+}
+
+// filesOf is files for one thread. They are looked at, never opened.
+func (t *tree) filesOf(task int, seen map[uint64]bool) (sum int64, ok bool) {
+	dir, err := unix.Open("/proc/"+strconv.Itoa(task)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, false
 	}
@@ -148,12 +218,13 @@ func (t *tree) files(pid int, seen map[uint64]bool) (sum int64, ok bool) {
 	return sum, err == nil
 }
 
-// kilobytes reads fields of a file of the form "Name:  N kB", in bytes.
-func kilobytes(pid int, file string, fields ...string) ([]int64, bool) {
-	values := make([]int64, len(fields))
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/" + file)
+// kilobytes reads fields of a file of the form "Name:  N kB", in bytes, and says
+// how many there were.
+func kilobytes(task int, file string, fields ...string) (values []int64, found int) {
+	values = make([]int64, len(fields))
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(task) + "/" + file)
 	if err != nil {
-		return values, false
+		return values, 0
 	}
 	for line := range bytes.Lines(text) {
 		for i, f := range fields {
@@ -164,8 +235,9 @@ func kilobytes(pid int, file string, fields ...string) ([]int64, bool) {
 			if kb := bytes.Fields(value); len(kb) > 0 {
 				n, _ := strconv.ParseInt(string(kb[0]), 10, 64)
 				values[i] = n << 10
+				found++
 			}
 		}
 	}
-	return values, true
+	return values, found
 }

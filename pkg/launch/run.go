@@ -183,7 +183,6 @@ func (s *session) take(m message, ok bool) {
 		s.events = nil
 	} else if s.handle(m) {
 		s.timer.Reset(s.box.Timeout)
-		s.watch.start(s.pid)
 	}
 }
 
@@ -255,6 +254,10 @@ func (s *session) handle(m message) bool {
 		rb.Landlock = int(m.report.Landlock)
 		s.end.ReadBack = rb
 		s.setupCPU, _ = processTime(s.pid)
+		if err := s.watch.start(s.pid); err != nil {
+			s.abort(err)
+			return false
+		}
 		send(s.control, wire.Frame(wire.TypeAck, nil))
 		return true
 	}
@@ -286,10 +289,13 @@ func (s *session) kill(cause result.Outcome) {
 		s.cause = cause
 		s.timer.Reset(reapTime)
 	}
+	// Init's end is the end of its PID namespace: one signal, however many
+	// processes there are. The group's kill is for what is not in it, and lets go
+	// of the CPU limit, which would make the dying wait for their turn.
+	kill(s.pidfd)
 	if g := s.box.Group; g != nil {
 		g.Kill()
 	}
-	kill(s.pidfd)
 }
 
 // finish waits for the streams and gathers the figures.

@@ -17,6 +17,7 @@ type tree struct {
 	last    map[int]spent // at the last sample
 	missing time.Duration // seen once and in nobody's figures any more
 	shmem   uint64        // the kernel's own mount for memory without a path
+	slabs   int64         // the least that the host had of them since the start
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.
@@ -24,38 +25,79 @@ type spent struct{ own, waited time.Duration }
 
 func newTree(init int) *tree { return &tree{init: init, shmem: shmemDevice()} }
 
+// process is one of a sample. Its first thread may have ended while others run
+// on: the kernel then has neither memory nor descriptors to show for it, only
+// for those.
+type process struct {
+	pid, parent int
+	tasks       []int
+}
+
 // maxTree bounds one sample; pids are limited far below it.
 const maxTree = 1 << 16
 
 // clockTick is USER_HZ, 100 on every Linux architecture that Go runs on.
 const clockTick = 10 * time.Millisecond
 
+// blind says why the tree cannot be looked at, while init is certainly there:
+// without it a kernel that has no list of children, or a /proc that hides init,
+// would look like a sandbox that holds nothing.
+func (t *tree) blind(file string) error {
+	pid := strconv.Itoa(t.init)
+	f, err := os.Open("/proc/" + pid + "/task/" + pid + "/" + file)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // processes lists init's descendants, without init itself, and says whether it
 // was done in time.
-func (t *tree) processes(deadline time.Time) ([]int, bool) {
-	list := []int{t.init}
+func (t *tree) processes(deadline time.Time) ([]process, bool) {
+	list := []process{{pid: t.init}}
 	for i := 0; i < len(list) && len(list) < maxTree; i++ {
 		if time.Now().After(deadline) {
 			return nil, false
 		}
-		pid := strconv.Itoa(list[i])
-		tasks, err := os.ReadDir("/proc/" + pid + "/task")
-		if err != nil {
-			continue
-		}
-		for _, task := range tasks {
-			children, err := os.ReadFile("/proc/" + pid + "/task/" + task.Name() + "/children")
-			if err != nil {
-				continue
-			}
-			for f := range bytes.FieldsSeq(children) {
-				if n, err := strconv.Atoi(string(f)); err == nil {
-					list = append(list, n)
-				}
+		pid := list[i].pid
+		list[i].tasks = tasksOf(pid)
+		for _, task := range list[i].tasks {
+			for _, child := range childrenOf(pid, task) {
+				list = append(list, process{pid: child, parent: pid})
 			}
 		}
 	}
 	return list[1:], true
+}
+
+// tasksOf lists a process's threads, the first one first.
+func tasksOf(pid int) []int {
+	entries, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil {
+		return nil
+	}
+	var list []int
+	for _, e := range entries {
+		if n, err := strconv.Atoi(e.Name()); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// childrenOf lists what one thread has started and what was left to it.
+func childrenOf(pid, task int) []int {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/task/" + strconv.Itoa(task) + "/children")
+	if err != nil {
+		return nil
+	}
+	var list []int
+	for f := range bytes.FieldsSeq(text) {
+		if n, err := strconv.Atoi(string(f)); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
 }
 
 // cpu sums the CPU time of every process and of the children that it has
@@ -64,15 +106,15 @@ func (t *tree) processes(deadline time.Time) ([]int, bool) {
 // ignores SIGCHLD) is kept: else a program could burn the CPU in short-lived
 // children for nothing.
 func (t *tree) cpu(deadline time.Time) (time.Duration, bool) {
-	pids, ok := t.processes(deadline)
+	list, ok := t.processes(deadline)
 	if !ok {
 		return 0, false
 	}
-	now := make(map[int]spent, len(pids)+1)
+	now := make(map[int]spent, len(list)+1)
 	now[t.init] = spent{waited: waitedFor(t.init)}
-	for _, pid := range pids {
-		if own, ok := processTime(pid); ok {
-			now[pid] = spent{own, waitedFor(pid)}
+	for _, p := range list {
+		if own, ok := processTime(p.pid); ok {
+			now[p.pid] = spent{own, waitedFor(p.pid)}
 		}
 	}
 	var sum, gone, grown time.Duration

@@ -33,7 +33,10 @@ func TestTree(t *testing.T) {
 	}
 	self := &tree{init: os.Getpid()}
 	found, ok := self.processes(far())
-	if !ok || !slices.Contains(found, cmd.Process.Pid) || slices.Contains(found, os.Getpid()) {
+	has := func(pid int) bool {
+		return slices.ContainsFunc(found, func(p process) bool { return p.pid == pid })
+	}
+	if !ok || !has(cmd.Process.Pid) || has(os.Getpid()) {
 		t.Errorf("found %v, the child is %d", found, cmd.Process.Pid)
 	}
 	below := &tree{init: cmd.Process.Pid}
@@ -48,7 +51,8 @@ func TestTree(t *testing.T) {
 	}
 }
 
-func far() time.Time { return time.Now().Add(time.Hour) }
+func far() time.Time  { return time.Now().Add(time.Hour) }
+func past() time.Time { return time.Now().Add(-time.Hour) }
 
 // TestTreeFiles: a file without a path counts once, by whoever has it open.
 func TestTreeFiles(t *testing.T) {
@@ -59,7 +63,7 @@ func TestTreeFiles(t *testing.T) {
 	f := os.NewFile(uintptr(fd), "memfd")
 	defer f.Close()
 	self := newTree(os.Getpid())
-	before, _ := self.files(os.Getpid(), map[uint64]bool{})
+	before, _ := self.filesOf(os.Getpid(), map[uint64]bool{})
 	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +72,7 @@ func TestTreeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(copied)
-	if got, ok := self.files(os.Getpid(), map[uint64]bool{}); !ok || got != before+1<<20 {
+	if got, ok := self.filesOf(os.Getpid(), map[uint64]bool{}); !ok || got != before+1<<20 {
 		t.Errorf("%d bytes, want %d", got, before+1<<20)
 	}
 	if alive(1<<30) || !alive(os.Getpid()) {

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -21,9 +22,9 @@ const sampleTime = time.Second
 const longestPause = 250 * time.Millisecond
 
 // watchdog enforces what the kernel does not: CPU time of the whole tree (a
-// cgroup counts it but has no limit for it), and memory when no cgroup holds
-// it. A run that needs neither has none. It looks on goroutines of its own, so
-// that no clock and no kill ever waits for it.
+// cgroup counts it but has no limit for it), memory when no cgroup holds it, and
+// what the kernel charges no cgroup for (buffers of sockets, file locks). It looks on goroutines
+// of its own, so that no clock and no kill ever waits for it.
 type watchdog struct {
 	box  *Box
 	over chan result.Outcome // why the run must end
@@ -36,15 +37,29 @@ func newWatchdog(b *Box) *watchdog {
 	return &watchdog{box: b, over: make(chan result.Outcome, 2), done: make(chan struct{})}
 }
 
-func (w *watchdog) start(initPID int) {
+// start begins to watch. Init must be alive: what cannot be seen now is an
+// error, for later it would look like a program that uses nothing.
+func (w *watchdog) start(initPID int) error {
 	if w.box.CPUTime > 0 {
 		t := newTree(initPID)
+		if err := t.blind("children"); err != nil && !w.counted() {
+			return fmt.Errorf("its CPU time cannot be watched: %w", err)
+		}
 		go w.watch(result.CPUTime, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
 	}
-	if w.box.MemoryMax > 0 {
-		t := newTree(initPID)
-		go w.watch(result.Memory, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
+	t := newTree(initPID)
+	if err := t.blind("net"); err != nil {
+		return fmt.Errorf("its sockets cannot be watched: %w", err)
 	}
+	if w.box.MemoryMax > 0 {
+		if err := t.blind("children"); err != nil {
+			return fmt.Errorf("its memory cannot be watched: %w", err)
+		}
+		go w.watch(result.Memory, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
+	} else if w.box.UnchargedMax > 0 {
+		go w.watch(result.Memory, func(deadline time.Time) bool { return w.uncharged(t, deadline) > w.box.UnchargedMax })
+	}
+	return nil
 }
 
 func (w *watchdog) stop() { close(w.done) }
@@ -76,6 +91,15 @@ func (w *watchdog) watch(cause result.Outcome, look func(deadline time.Time) boo
 	}
 }
 
+// counted says whether a cgroup counts the CPU time.
+func (w *watchdog) counted() bool {
+	if w.box.Group == nil {
+		return false
+	}
+	_, err := w.box.Group.CPUUsage()
+	return err == nil
+}
+
 // cpu is the tree's CPU time: the cgroup's counter, or the sum over processes.
 func (w *watchdog) cpu(t *tree, deadline time.Time) time.Duration {
 	if g := w.box.Group; g != nil {
@@ -96,6 +120,15 @@ func (w *watchdog) memory(t *tree, deadline time.Time) int64 {
 	raise(&w.memorySeen, used)
 	if !ok {
 		return w.box.MemoryMax + 1
+	}
+	return used
+}
+
+// uncharged is what no cgroup counts.
+func (w *watchdog) uncharged(t *tree, deadline time.Time) int64 {
+	used, ok := t.uncharged(w.box.UnchargedMax, deadline)
+	if !ok {
+		return w.box.UnchargedMax + 1
 	}
 	return used
 }

@@ -156,6 +156,8 @@ func (r *runner) build() error {
 	b.Timeout, b.CPUTime = s.Limits.Timeout, s.Limits.CPUTime
 	if r.group.EnforcedBy(cgroup.Memory) == result.ByNone {
 		b.MemoryMax = s.Limits.Memory
+	} else {
+		b.UnchargedMax = s.Limits.Memory
 	}
 	if s.Spec.Stdin {
 		b.Stdin = s.Stdin
