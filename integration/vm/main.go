@@ -32,7 +32,7 @@ func main() {
 	update := flag.Bool("update", false, "write the golden files anew, and run nothing else")
 	flag.Parse()
 	if *update {
-		*suites, *run = "integration/vm", "^TestResultTable$"
+		*suites, *run = "integration/vm", "^Test(Result|Doctor)Table$"
 	}
 	machines := pick(plan(), *only, *suites, *run)
 	for i := range machines {

@@ -62,6 +62,7 @@ func plan() []machine {
 			{pkg: "integration/v2"},
 			{pkg: "integration/witness"},
 			{pkg: "integration/vm"},
+			{pkg: "integration/doctor"},
 			{pkg: "pkg/cgroup"},
 			{pkg: "pkg/launch"},
 			{pkg: "pkg/boxinit"},
@@ -87,8 +88,8 @@ func plan() []machine {
 			{pkg: "integration/limits", user: true, skip: floods},
 			{pkg: "integration/v2", run: "^TestDelegation"}, // the last: it changes what is delegated
 		}},
-		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory"},
-			suites: []suite{{pkg: "integration/v2", run: "^TestMissingController$"}}},
+		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory", "golden"},
+			suites: []suite{{pkg: "integration/v2", run: "^TestMissingController$"}, {pkg: "integration/vm", run: "^TestDoctorTable$"}}},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"sandglass/pkg/doctor/causes"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/rootfs"
+	"sandglass/pkg/sandbox"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -54,7 +55,11 @@ func (e *examiner) apart(list []trial) {
 		default:
 			e.add(Layer{Name: t.name, State: NotTried, Cause: "it needs all of the namespaces"})
 		}
-		if t.name == bindMounts && e.id.Mapped {
+		switch {
+		case t.name != bindMounts || !e.id.Mapped:
+		case user.What != "":
+			e.add(Layer{Name: idMapped, State: NotTried, Cause: "it needs the user namespace"})
+		default:
 			e.add(e.idMapped())
 		}
 	}
@@ -94,7 +99,8 @@ func (e *examiner) userLayer() Layer {
 	case uid != 0:
 		l.Detail = "the caller's own host id, " + strconv.Itoa(uid)
 	case e.noID != nil:
-		l.State, l.Cause = Less, "no host id of its own for a run: "+e.noID.Error()
+		r := sandbox.NoHostID(e.noID)
+		l.State, l.Cause, l.Remedies = DoesNot, r.What, r.Hints
 	default:
 		l.State = Less
 		l.Cause = "root's sandboxes have root's own id on this host"

@@ -90,7 +90,7 @@ func (r *runner) identity() error {
 	if hostid.Available() {
 		held, err := hostid.Take(os.Getpid() + int(serial.Load()))
 		if err != nil {
-			return refusal.Newf("no host id for the sandbox: %v", err).Hint("ls -ld %s   # must be root's, mode 0700", hostid.Dir)
+			return NoHostID(err)
 		}
 		r.id = held
 		id.HostUID, id.HostGID, id.Mapped = held.N, held.N, true

@@ -55,7 +55,11 @@ func (h host) cloneFailed(step string, errno syscall.Errno) Cause {
 		if step == "pidfd_send_signal" {
 			what = "a process cannot be ended by its pidfd, so no limit on time could be held: " + errno.Error()
 		}
-		return h.denied(what, []string{"SYS_ADMIN", "SETUID", "SETGID", "SETFCAP"}, toRun)
+		var needs []string
+		if step == "map ids" {
+			needs = []string{"SETFCAP"} // for user 0 of the namespace above (verify_root_map in kernel/user_namespace.c)
+		}
+		return h.denied(what, needs, toRun)
 	}
 	return Cause{Text: fmt.Sprintf("cannot start the sandbox's init: %s: %v", step, errno)}
 }
