@@ -25,9 +25,24 @@ import (
 //     was forgotten there still cannot steer the terminal or forge a line.
 
 func printError(w io.Writer, what string, hints []string) {
+	if f, ok := w.(*os.File); ok && !listens(f) {
+		return
+	}
 	fmt.Fprintln(w, "sandglass: error: "+refusal.Line(what))
 	for _, h := range hints {
 		fmt.Fprintln(w, "hint: "+refusal.Line(own(h, os.Args)))
+	}
+}
+
+// listens says whether a write to f would not wait. An error about a reader that
+// is stuck, told to that very reader, would keep the run from ending after all.
+func listens(f *os.File) bool {
+	const patience = 1000 // ms
+	for {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(f.Fd()), Events: unix.POLLOUT}}, patience)
+		if err != unix.EINTR {
+			return err != nil || n > 0
+		}
 	}
 }
 

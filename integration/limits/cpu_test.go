@@ -32,6 +32,24 @@ func TestCPUTime(t *testing.T) {
 	}
 }
 
+// Nor does it matter how the time is had: by processes that end before they can
+// be looked at, whoever is to wait for them, in the kernel, at the lowest
+// priority, in handlers of signals.
+func TestCPUTimeWays(t *testing.T) {
+	for _, way := range []string{"zombies", "parents", "siblings", "threads", "leaderless", "system", "idle", "reexec", "vforks", "timers"} {
+		t.Run(way, func(t *testing.T) {
+			testkit.Each(t, func(t *testing.T, who testkit.Who) {
+				o := testkit.RunC(t, testkit.Opts{Who: who}, strings.Fields("--cpu-time 300ms --cpus 2 --timeout 100s"), source(t, "burn.c"), way)
+				ended(t, o, result.CPUTime, 124, "")
+				held(t, o, "cpu_time", 300, result.ByWatchdog)
+				if o.Result.CPUMS < 300 || o.Result.Signal != 9 {
+					t.Errorf("cpu_ms %d, signal %d", o.Result.CPUMS, o.Result.Signal)
+				}
+			})
+		})
+	}
+}
+
 func TestCPUTimeOfChildren(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		// An emulated CPU may need a second for python to start.
