@@ -2,6 +2,7 @@ package sys
 
 import (
 	"runtime"
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -38,7 +39,7 @@ func Spawn(p *Program, flags uintptr, prepare func(pid int) error) (pid, pidfd i
 		return 0, -1, err
 	}
 	c.own = make([]byte, spawnStack)
-	c.calls = append(c.waitFor(hold), c.calls...)
+	c.calls = append(c.waitFor(hold, append([]int{gone[1]}, p.Keep...)), c.calls...)
 	keep.enter()
 	defer keep.leave()
 	err = ownedBy(p.Owner, func() error {
@@ -47,8 +48,12 @@ func Spawn(p *Program, flags uintptr, prepare func(pid int) error) (pid, pidfd i
 	})
 	unix.Close(hold[0])
 	unix.Close(gone[1])
-	if err == nil {
+	switch {
+	case err == nil:
 		err = release(pid, pidfd, c, hold[1], gone[0], prepare)
+	case pid > 0: // this thread could not become itself again
+		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+		reap(pid, pidfd)
 	}
 	unix.Close(hold[1])
 	unix.Close(gone[0])
@@ -96,11 +101,28 @@ func closePair(p [2]int) {
 
 // waitFor is the calls with which the child waits for one byte. At end of file
 // it goes on without ids, and fails at the next call that needs one.
-func (c *child) waitFor(hold [2]int) []Call {
+//
+// First it lets go of every descriptor that it does not need. Two children of
+// one caller at the same time would otherwise each hold the other's hold open,
+// and when the caller is killed wait for ever, with the locks of its runs.
+func (c *child) waitFor(hold [2]int, keep []int) []Call {
 	w := &Calls{}
-	w.Add("close", unix.SYS_CLOSE, uintptr(hold[1]))
+	w.closeAllBut(append(keep, hold[0]))
 	w.Add("wait for the ids", unix.SYS_READ, uintptr(hold[0]), uintptr(unsafe.Pointer(&c.byte)), 1)
 	return w.list
+}
+
+// closeAllBut appends closing every descriptor but stdio and these.
+func (c *Calls) closeAllBut(keep []int) {
+	slices.Sort(keep)
+	first := 3
+	for _, fd := range keep {
+		if fd > first {
+			c.Add("close descriptors", unix.SYS_CLOSE_RANGE, uintptr(first), uintptr(fd-1), 0)
+		}
+		first = max(first, fd+1)
+	}
+	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, uintptr(first), uintptr(^uint32(0)), 0)
 }
 
 // release lets the child go and waits for its execve or its end.

@@ -2,10 +2,14 @@ package sys
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -132,4 +136,79 @@ func TestSpawnMany(t *testing.T) {
 	all.Wait()
 	close(stop)
 	churn.Wait()
+}
+
+// A child that waits for its ids holds nothing but its pipes: what it held
+// beside them would outlive a caller that is killed meanwhile.
+func TestSpawnHoldsNothing(t *testing.T) {
+	requireUserNS(t)
+	other, err := os.Open("/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	used, err := os.Open("/dev/null")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer used.Close()
+	p := shell("exit 0", asOther(&Calls{}))
+	p.Keep = []int{int(used.Fd())}
+	pid, pidfd, err := Spawn(p, newUser, func(pid int) error {
+		var open []string
+		for range 10000 {
+			open = nil
+			list, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/fd")
+			if err != nil {
+				return err
+			}
+			for _, e := range list {
+				to, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/" + e.Name())
+				if n, _ := strconv.Atoi(e.Name()); n > 2 {
+					open = append(open, to)
+				}
+			}
+			// Its own two pipes, and the one that it was told to keep.
+			if len(open) == 3 && slices.Contains(open, "/dev/null") {
+				return mapOther(pid)
+			}
+			unix.Poll(nil, 1) // it has yet to get there
+		}
+		return fmt.Errorf("the child holds %q", open)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait(t, pid, pidfd)
+}
+
+// Many at once: none waits for another one's end.
+func TestUserNamespaceMany(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skipf("SKIP(want root, have uid %d)", os.Geteuid())
+	}
+	requireUserNS(t)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var all sync.WaitGroup
+		for range 16 {
+			all.Go(func() {
+				for range 40 {
+					fd, err := UserNamespace(0, 1<<20, 0, 1<<20)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					unix.Close(fd)
+				}
+			})
+		}
+		all.Wait()
+	}()
+	select {
+	case <-done:
+	case <-time.After(2 * time.Minute):
+		t.Fatal("two wait for each other")
+	}
 }

@@ -21,6 +21,9 @@ type Program struct {
 	Env   []string
 	// Cgroup is a cgroup v2 directory to clone into (Linux 5.7), -1 for none.
 	Cgroup int
+	// Keep lists the descriptors that Calls use: of Spawn alone, whose child
+	// closes the others before it waits.
+	Keep []int
 	// Owner is the user that a new user namespace belongs to, 0 for the caller:
 	// of Spawn alone, see ownedBy.
 	Owner int

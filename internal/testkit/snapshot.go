@@ -128,7 +128,7 @@ func Cgroups() []string {
 func CgroupsOf(pid int) []string {
 	var list []string
 	for _, path := range Cgroups() {
-		if strings.Contains(path, "-"+strconv.Itoa(pid)+"-") {
+		if strings.HasPrefix(filepath.Base(path), "sandglass-"+strconv.Itoa(pid)+"-") {
 			list = append(list, path)
 		}
 	}

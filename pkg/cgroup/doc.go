@@ -21,7 +21,8 @@
 // sandglass-supervisor there, and stays in it.
 //
 // The creator holds a flock on the run's directories for as long as it lives;
-// Sweep removes the groups whose lock can be had. The directories have mode
+// Sweep removes the groups whose lock can be had, and no PID that may be
+// another's by now is asked. The directories have mode
 // 0711: flock needs only an open for reading, and with 0755 any user of the
 // host, or the program through its view, could pose as a living creator.
 package cgroup
@@ -52,7 +53,7 @@ const (
 // Options say where the groups are made and what may be missing.
 type Options struct {
 	// ID makes the group's name: 1 to 64 letters, digits, '_' or '-', unique
-	// among live runs.
+	// among live runs. One of NewID's, or no sweep will find the group.
 	ID string
 	// Parent overrides the default parent: a clean absolute path below the
 	// cgroup mount, e.g. /ci, that exists in every hierarchy that is needed.

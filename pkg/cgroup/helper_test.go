@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -143,7 +142,7 @@ func modePause(string) {
 
 // modeCreator makes a group with a process in it that outlives it.
 func modeCreator(id string) {
-	g, err := Create(Options{ID: id, HostUID: os.Geteuid(), Allow: allowed()}, testLimits)
+	g, err := Create(Options{ID: id, Parent: os.Getenv("CGROUP_TEST_PARENT"), HostUID: os.Geteuid(), Allow: allowed()}, testLimits)
 	if err != nil {
 		fatal(err)
 	}
@@ -217,11 +216,7 @@ func allowed() map[string]bool {
 	return map[string]bool{CPU: true}
 }
 
-var counter atomic.Int64
-
-func testID() string {
-	return "test-" + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(counter.Add(1), 10)
-}
+func testID() string { return NewID() }
 
 // needTree skips a test that needs another host than this one.
 func needTree(t *testing.T, version int) *tree {

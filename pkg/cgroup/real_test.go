@@ -212,8 +212,19 @@ func TestSweep(t *testing.T) {
 	}
 	p.Process.Kill()
 	p.Process.Wait()
-	if n, err := Sweep(Options{}); err != nil || n < 1 {
-		t.Fatalf("Sweep = %d, %v", n, err)
+	swept, err := Sweep(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range before {
+		if !slices.Contains(swept.Removed, path) || slices.Contains(swept.Live, path) {
+			t.Errorf("Sweep says %+v, without %s", swept, path)
+		}
+	}
+	for _, path := range leftovers(live.opt.ID) {
+		if !slices.Contains(swept.Live, path) {
+			t.Errorf("Sweep says %+v, without the living %s", swept, path)
+		}
 	}
 	if left := leftovers(id); len(left) > 0 {
 		t.Errorf("not swept: %v", left)

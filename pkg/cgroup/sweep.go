@@ -2,58 +2,168 @@ package cgroup
 
 import (
 	"errors"
+	"os"
 	"slices"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// sweepTime bounds the whole of Sweep, so that a group which cannot be removed
-// does not hold up every later start for long.
+// sweepTime bounds the whole of a sweep before a run, so that a group which
+// cannot be removed does not hold up every later start for long.
 const sweepTime = time.Second
+
+var serial atomic.Int64
+
+// NewID makes an ID that no other run of this host has: the creator's PID, its
+// own count, and something of the clock's for the next process of that PID.
+// Only groups with such a name are ever swept: what others call "sandglass-ci",
+// to have it as --cgroup-parent for example, looks as abandoned as a dead
+// creator's group does.
+func NewID() string {
+	return strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(serial.Add(1), 10) + "-" + strconv.FormatInt(time.Now().UnixNano()&0xffffff, 36)
+}
+
+// isRun says that a directory's name is prefix and an ID of NewID's.
+func isRun(name string) bool {
+	id, ok := strings.CutPrefix(name, prefix)
+	f := strings.Split(id, "-")
+	return ok && len(f) == 3 && made(f[0], "0123456789") && made(f[1], "0123456789") && made(f[2], "0123456789abcdefghijklmnopqrstuvwxyz")
+}
+
+// made says that s is one or more of the letters.
+func made(s, letters string) bool { return s != "" && strings.Trim(s, letters) == "" }
+
+// Swept is what a sweep has found: directories, of which one run can have
+// several on cgroup v1.
+type Swept struct {
+	Removed []string
+	Live    []string // their creators live
+}
 
 // Sweep removes the groups of creators that were killed, below the parent that
 // Create would use with the same options, and kills what still runs in them.
-// removed counts runs. A group whose creator lives is never touched. With
+// A group whose creator lives is never touched: it holds the group's lock. With
 // nothing to do it costs an open and a stat of each parent.
-func Sweep(o Options) (removed int, err error) {
+func Sweep(o Options) (Swept, error) {
 	h, err := Find(o)
 	if err != nil {
-		return 0, err
+		return Swept{}, err
 	}
 	return h.Sweep(o)
 }
 
 // Sweep is the function of that name on a host that was looked at.
-func (f *Tree) Sweep(o Options) (removed int, err error) {
+func (f *Tree) Sweep(o Options) (Swept, error) {
 	if err := validateParent(o.Parent); err != nil {
-		return 0, err
+		return Swept{}, err
 	}
-	t := f.tree
-	deadline := time.Now().Add(sweepTime)
-	var errs []error
-	done := map[string]bool{}
-	for _, parent := range t.parents(o.Parent) {
+	s := &sweeper{tree: f.tree, deadline: time.Now().Add(sweepTime)}
+	for _, parent := range f.tree.parents(o.Parent) {
 		for _, name := range subdirs(parent) {
-			if !strings.HasPrefix(name, prefix) || name == supervisorLeaf {
-				continue
-			}
-			swept, err := sweepOne(parent+"/"+name, t.version, deadline)
-			if err != nil {
-				errs = append(errs, err)
-			}
-			if swept {
-				done[name] = true
+			if isRun(name) {
+				s.one(parent + "/" + name)
 			}
 		}
 	}
-	if t.version == 2 && len(done) > 0 {
-		if p, c := t.planV2(o.Parent); c == nil && p.ours {
-			unix.Rmdir(p.path) // EBUSY while others use it
+	s.removeParent(o.Parent)
+	return s.found, errors.Join(s.errs...)
+}
+
+const (
+	everywhereTime  = time.Minute
+	everywhereDepth = 32
+)
+
+// SweepEverywhere is Sweep for the whole host, wherever the killed creators ran
+// and whatever their parent was, as far as the caller's rights go.
+func SweepEverywhere(o Options) (Swept, error) {
+	h, err := Find(o)
+	if err != nil {
+		return Swept{}, err
+	}
+	s := &sweeper{tree: h.tree, deadline: time.Now().Add(everywhereTime)}
+	mounts := h.tree.v1
+	if h.tree.version == 2 {
+		mounts = []mount{*h.tree.v2}
+	}
+	for _, m := range mounts {
+		s.walk(m.point, everywhereDepth)
+	}
+	s.removeParent("")
+	return s.found, errors.Join(s.errs...)
+}
+
+type sweeper struct {
+	tree     *tree
+	deadline time.Time
+	found    Swept
+	errs     []error
+}
+
+// walk sweeps a directory and those below it, to a depth. A run's own
+// directories are not entered: there is nothing of another run's.
+func (s *sweeper) walk(parent string, depth int) {
+	entries, err := os.ReadDir(parent)
+	if err != nil {
+		return // gone, or not ours to read, and then not ours to sweep
+	}
+	for _, e := range entries {
+		path := parent + "/" + e.Name()
+		switch {
+		case !e.IsDir():
+		case isRun(e.Name()):
+			s.one(path)
+		case depth > 0 && time.Now().Before(s.deadline):
+			s.walk(path, depth-1)
 		}
 	}
-	return len(done), errors.Join(errs...)
+}
+
+// one removes one group if its creator is dead. Each v1 directory has a lock of
+// its own, so a half-made or half-removed set is swept as well.
+func (s *sweeper) one(path string) {
+	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err != nil {
+		return // gone, or another user's
+	}
+	d := dir{path: path, fd: fd, tasks: -1}
+	defer d.close()
+	switch err := lock(d); err {
+	case nil:
+	case unix.EWOULDBLOCK: // a living creator's, or another sweeper has it
+		s.found.Live = append(s.found.Live, path)
+		return
+	default:
+		return // gone
+	}
+	if s.tree.version == 2 {
+		err = removeV2(d, s.deadline)
+	} else {
+		if exists(path + "/pids.max") {
+			writeAt(d.fd, "pids.max", "0") // as in stopForks
+		}
+		err = removeV1(d, s.deadline)
+	}
+	if err != nil {
+		s.errs = append(s.errs, err)
+		return
+	}
+	s.found.Removed = append(s.found.Removed, path)
+}
+
+// removeParent removes root's own parent of v2 when the last group in it was
+// swept: there is no Close that would.
+func (s *sweeper) removeParent(override string) {
+	if s.tree.version != 2 || len(s.found.Removed) == 0 {
+		return
+	}
+	if p, c := s.tree.planV2(override); c == nil && p.ours {
+		unix.Rmdir(p.path) // EBUSY while others use it
+	}
 }
 
 // parents are the existing directories below which groups would be made.
@@ -72,27 +182,4 @@ func (t *tree) parents(override string) []string {
 		}
 	}
 	return list
-}
-
-// sweepOne removes one group if its creator is dead. Each v1 directory has a
-// lock of its own, so a half-made or half-removed set is swept as well.
-func sweepOne(path string, version int, deadline time.Time) (bool, error) {
-	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
-	if err != nil {
-		return false, nil // gone, or another user's
-	}
-	d := dir{path: path, fd: fd, tasks: -1}
-	defer d.close()
-	if lock(d) != nil {
-		return false, nil // a living creator's, or another sweeper has it
-	}
-	if version == 2 {
-		err = removeV2(d, deadline)
-	} else {
-		if exists(path + "/pids.max") {
-			writeAt(d.fd, "pids.max", "0") // as in stopForks
-		}
-		err = removeV1(d, deadline)
-	}
-	return err == nil, err
 }

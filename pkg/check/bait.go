@@ -41,7 +41,7 @@ func (b *bait) program() string { return filepath.Join(b.dir, probes.Name) }
 func (b *bait) path(name string) string { return filepath.Join(b.dir, name) }
 
 func layOut() (*bait, error) {
-	sweepBait()
+	Sweep()
 	b := &bait{shmID: -1}
 	var err error
 	if b.secret, err = random(); err != nil {

@@ -25,8 +25,9 @@ func (b *bait) lock(path string) error {
 	return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
 }
 
-// sweepBait removes what checks of this user that were killed have left.
-func sweepBait() {
+// Sweep removes what checks of this user that were killed have left, and says
+// what it was.
+func Sweep() (removed []string) {
 	var found []string
 	for _, dir := range canaryDirs() {
 		list, _ := filepath.Glob(filepath.Join(dir, canaryPrefix+"*"))
@@ -34,10 +35,12 @@ func sweepBait() {
 	}
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
 	for _, path := range append(found, dirs...) {
-		if abandoned(path) {
-			os.RemoveAll(path) // follows no link, nor does abandoned
+		// RemoveAll follows no link, nor does abandoned.
+		if abandoned(path) && os.RemoveAll(path) == nil {
+			removed = append(removed, path)
 		}
 	}
+	return removed
 }
 
 // settled is how old something must be: a check that starts right now has made

@@ -3,6 +3,7 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -40,7 +41,11 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	sweepBait()
+	removed := Sweep()
+	slices.Sort(removed)
+	if want := []string{canary, dir}; !slices.Equal(removed, want) && !slices.Equal(removed, []string{dir, canary}) {
+		t.Errorf("removed %q, want %q", removed, want)
+	}
 	for _, path := range []string{canary, dir} {
 		if _, err := os.Lstat(path); err == nil {
 			t.Errorf("%s is still there", path)

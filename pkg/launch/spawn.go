@@ -135,6 +135,7 @@ func initProgram(self string, argv []string, calls *sys.Calls, control, group in
 		// count where only RLIMIT_NPROC bounds the program.
 		Env:    []string{"GOMAXPROCS=1"},
 		Cgroup: group,
+		Keep:   []int{control},
 	}
 }
 

@@ -3,9 +3,7 @@ package sandbox
 import (
 	"context"
 	"os"
-	"strconv"
 	"sync/atomic"
-	"time"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/artifacts"
@@ -88,7 +86,7 @@ func (r *runner) identity() error {
 	u := r.spec.User
 	id := launch.Identity{HostUID: os.Geteuid(), HostGID: os.Getegid(), InsideUID: int(u.UID), InsideGID: int(u.GID)}
 	if hostid.Available() {
-		held, err := hostid.Take(os.Getpid() + int(serial.Load()))
+		held, err := hostid.Take(os.Getpid() + int(serial.Add(1)))
 		if err != nil {
 			return NoHostID(err)
 		}
@@ -112,8 +110,7 @@ func (r *runner) cgroupOptions(id string) cgroup.Options {
 }
 
 func (r *runner) cgroup() error {
-	id := strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(serial.Add(1), 10) + "-" + strconv.FormatInt(time.Now().UnixNano()&0xffffff, 36)
-	g, err := r.tree.Create(r.cgroupOptions(id), r.plan.Cgroup)
+	g, err := r.tree.Create(r.cgroupOptions(cgroup.NewID()), r.plan.Cgroup)
 	if err != nil {
 		return r.hopeless(err)
 	}
