@@ -139,6 +139,12 @@ func (c *Calls) SetCaps(name string, caps uint32) {
 	c.Add(name, unix.SYS_CAPSET, uintptr(unsafe.Pointer(hdr)), uintptr(unsafe.Pointer(data)))
 }
 
+// Affinity appends a sched_setaffinity(2) of the calling thread.
+func (c *Calls) Affinity(name string, set []byte) {
+	c.keep = append(c.keep, set)
+	c.Add(name, unix.SYS_SCHED_SETAFFINITY, 0, uintptr(len(set)), uintptr(unsafe.Pointer(unsafe.SliceData(set))))
+}
+
 // Seccomp appends the installation of one classic BPF filter.
 func (c *Calls) Seccomp(name string, bpf []byte) {
 	prog := &unix.SockFprog{

@@ -27,6 +27,10 @@ func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 		// cgroup.procs (kernel commit 9a3284fad42f).
 		c.Write("join cgroup", int(fd), []byte("0"))
 	}
+	if len(cfg.CPUs) > 0 {
+		// After the cgroups: joining a cpuset gives back all of its CPUs.
+		c.Affinity("cpu affinity", cfg.CPUs)
+	}
 	if cfg.CgroupNS {
 		c.Add("cgroup namespace", unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP)
 	}

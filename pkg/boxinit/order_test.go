@@ -19,7 +19,7 @@ func TestOrder(t *testing.T) {
 		b.WriteString("  " + s.Name + "\n")
 	}
 	b.WriteString("the program's process, between clone and execve:\n")
-	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
+	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
 	for _, name := range Child(cfg, 0, 0).Names() {
 		b.WriteString("  " + name + "\n")
 	}
@@ -48,7 +48,7 @@ func TestOrderKeeps(t *testing.T) {
 	for _, s := range Steps() {
 		steps = append(steps, s.Name)
 	}
-	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
+	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
 	child := Child(cfg, 0, 0).Names()
 	for _, c := range []struct {
 		list          []string
@@ -65,6 +65,7 @@ func TestOrderKeeps(t *testing.T) {
 		{steps, "working directory", "start program"},
 		{steps, "start program", "drop capabilities of init"},
 		{steps, "drop capabilities of init", "seccomp of init"},
+		{child, "join cgroup", "cpu affinity"},     // joining a cpuset undoes it
 		{child, "join cgroup", "cgroup namespace"}, // the namespace's root is where the process is
 		{child, "cgroup namespace", "capabilities"},
 		{child, "bounding set", "capabilities"},

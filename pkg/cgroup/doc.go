@@ -6,9 +6,8 @@
 //
 //	v2:  PARENT/sandglass-<id>/init   sandglass's own PID 1, cloned straight into it
 //	     PARENT/sandglass-<id>/box    the program; every limit is here
-//	v1:  PARENT/sandglass-<id>        in the memory, pids, cpu, cpuacct and blkio
-//	                                  hierarchies; only the program joins.
-//	                                  One in cpuset that nobody joins, for the view
+//	v1:  PARENT/sandglass-<id>        in the memory, pids, cpu, cpuacct, blkio and
+//	                                  cpuset hierarchies; only the program joins
 //
 // PID 1 is never in the limited group, so that neither its threads and memory
 // count nor the out-of-memory killer can take it and its verdict with it.

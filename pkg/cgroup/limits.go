@@ -17,7 +17,10 @@ type Limits struct {
 	// takes no quota below 1000 µs and no period outside 1000 µs to 1 s; 0 is
 	// its default period, 100000 µs.
 	CPUQuotaUS, CPUPeriodUS int64
-	IO                      []IOLimit
+	// CPUs are those that a v1 cpuset group gets, e.g. "0-1,4"; "" for all of the
+	// group above. They are no limit of their own, and on v2 they are not set.
+	CPUs string
+	IO   []IOLimit
 }
 
 // IOLimit bounds one block device. 0 is no limit.

@@ -10,12 +10,8 @@ import (
 )
 
 // v1Names are the hierarchies that are used, in the order in which their
-// directories are made. cpuacct counts what the whole box used. cpuset is only
-// shown: a JVM takes the memory limit for real when it finds all four of
-// memory, cpu, cpuacct and cpuset, and else sizes its heap by the host.
+// directories are made. cpuacct counts what the whole box used.
 var v1Names = [...]string{"memory", "pids", "cpu", "cpuacct", "blkio", cpuset}
-
-const cpuset = "cpuset"
 
 // mount is a cgroup file system. root is the group that shows at its top.
 type mount struct {

@@ -59,6 +59,9 @@ func (g *Group) dirV1(t *tree, ctrl string) (*dir, *cause) {
 	for i := range g.v1 {
 		if g.v1[i].path == path {
 			g.v1[i].names = append(g.v1[i].names, ctrl)
+			if ctrl == cpuset {
+				return &g.v1[i], g.setCPUs(&g.v1[i])
+			}
 			return &g.v1[i], nil
 		}
 	}
@@ -68,16 +71,17 @@ func (g *Group) dirV1(t *tree, ctrl string) (*dir, *cause) {
 	}
 	d.names = []string{ctrl}
 	if ctrl == cpuset {
-		// Nothing joins: a new group has no CPUs, and giving it some rebuilds the
-		// scheduler's domains.
-		g.v1 = append(g.v1, d)
-		return &g.v1[len(g.v1)-1], nil
+		c = g.setCPUs(&d)
 	}
-	d.tasks, err = openAt(d.fd, "tasks", unix.O_WRONLY)
-	if err != nil {
+	if c == nil {
+		if d.tasks, err = openAt(d.fd, "tasks", unix.O_WRONLY); err != nil {
+			c = explain("open", path+"/tasks", err)
+		}
+	}
+	if c != nil {
 		unix.Rmdir(path)
 		d.close()
-		return nil, explain("open", path+"/tasks", err)
+		return nil, c
 	}
 	g.v1 = append(g.v1, d)
 	return &g.v1[len(g.v1)-1], nil

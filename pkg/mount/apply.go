@@ -61,6 +61,8 @@ func Name(o *wire.Op) string {
 		return "link " + o.Target
 	case wire.OpMask:
 		return "mask " + o.Target
+	case wire.OpRest:
+		return "mask what else is in " + o.Target
 	case wire.OpFreeze:
 		return "make root read-only"
 	case wire.OpPivot:
@@ -115,6 +117,8 @@ func (b *Builder) apply(o *wire.Op) error {
 		return b.filesystem(o, "devpts", options(o.Data))
 	case wire.OpMask:
 		return b.mask(o)
+	case wire.OpRest:
+		return b.rest(o)
 	case wire.OpFreeze:
 		return setattr(b.root, o.Attr, true)
 	case wire.OpPivot:

@@ -1,6 +1,7 @@
 package mount
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -78,12 +79,12 @@ func build(t *testing.T, ops ...wire.Op) (*Builder, error) {
 }
 
 func TestNoRootYet(t *testing.T) {
-	for k := wire.OpDir; k <= wire.OpPivot; k++ {
+	for k := wire.OpDir; k <= wire.OpRest; k++ {
 		if err := New().Apply(&wire.Op{Kind: k, Target: "/x"}); err == nil {
 			t.Errorf("%s without a root", k)
 		}
 	}
-	if err := (&Builder{root: 0}).Apply(&wire.Op{Kind: wire.OpPivot + 1}); err == nil {
+	if err := (&Builder{root: 0}).Apply(&wire.Op{Kind: wire.OpRest + 1}); err == nil {
 		t.Error("an unknown operation was done")
 	}
 }
@@ -132,6 +133,48 @@ func TestRoot(t *testing.T) {
 	}
 	if err := os.WriteFile("/tmp/big", make([]byte, 128<<10), 0o600); err == nil {
 		t.Error("128 KiB fit into 64")
+	}
+}
+
+// TestMask: what is named is covered by its own file, a directory by an empty
+// one; of the rest only processes, the named, links and what nobody else may read
+// are left.
+func TestMask(t *testing.T) {
+	if !inNamespace(t) {
+		return
+	}
+	file := func(name string, mode uint32) wire.Op {
+		return wire.Op{Kind: wire.OpFile, Target: "/host/" + name, Mode: mode, Data: []byte("host's")}
+	}
+	b, err := build(t,
+		wire.Op{Kind: wire.OpDir, Target: "/dev/shm", Mode: 0o755},
+		wire.Op{Kind: wire.OpFile, Target: "/tmp/size", Mode: 0o444, Data: []byte("ours")},
+		wire.Op{Kind: wire.OpFile, Target: "/tmp/nothing", Mode: 0o444},
+		file("size", 0o444), file("named", 0o444), file("other", 0o444), file("secret", 0o400), file("17/status", 0o444), file("dir/entry", 0o444),
+		wire.Op{Kind: wire.OpLink, Target: "/host/link", Source: "named"},
+		wire.Op{Kind: wire.OpFreeze, Attr: wire.ReadOnly},
+		wire.Op{Kind: wire.OpMask, Source: "/tmp/size", Target: "/host/size"},
+		wire.Op{Kind: wire.OpMask, Source: "/tmp/size", Target: "/host/of/another/kernel"},
+		wire.Op{Kind: wire.OpRest, Source: "/tmp/nothing", Target: "/host", Data: []byte("size named")},
+		wire.Op{Kind: wire.OpRest, Source: "/tmp/nothing", Target: "/of/another/kernel"},
+		wire.Op{Kind: wire.OpPivot},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	for name, want := range map[string]string{
+		"size": "ours", "named": "host's", "other": "", "secret": "host's", "17/status": "host's", "link": "host's",
+	} {
+		if got, err := os.ReadFile("/host/" + name); err != nil || string(got) != want {
+			t.Errorf("%s: %q %v, want %q", name, got, err, want)
+		}
+	}
+	if list, err := os.ReadDir("/host/dir"); err != nil || len(list) != 0 {
+		t.Errorf("dir: %v %v, want empty", list, err)
+	}
+	if err := os.WriteFile("/host/other", nil, 0o600); !errors.Is(err, unix.EROFS) && !errors.Is(err, unix.EACCES) {
+		t.Errorf("writing what is masked: %v", err)
 	}
 }
 

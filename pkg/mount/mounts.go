@@ -223,33 +223,6 @@ func (b *Builder) filesystem(o *wire.Op, fstype string, opts []option) error {
 	return moveMount(fd, target, "")
 }
 
-// emptyDir is what hides a directory: the mount point of /dev/shm, which lies on
-// the frozen root tmpfs and is empty, before the scratch covers it.
-const emptyDir = "dev/shm"
-
-// mask covers a file with /dev/null and a directory with an empty read-only
-// one. What this kernel does not have needs no mask. It looks first: a mount
-// that fails makes the kernel wait for an RCU grace period.
-func (b *Builder) mask(o *wire.Op) error {
-	target := relative(o.Target)
-	var st unix.Stat_t
-	err := unix.Fstatat(b.root, target, &st, unix.AT_SYMLINK_NOFOLLOW)
-	if err == unix.ENOENT || err == unix.ENOTDIR {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	source := "dev/null"
-	switch st.Mode & unix.S_IFMT {
-	case unix.S_IFDIR:
-		source = emptyDir
-	case unix.S_IFLNK:
-		return unix.ELOOP
-	}
-	return unix.Mount(source, target, "", unix.MS_BIND, "")
-}
-
 // pivot makes the tmpfs the root and lets go of the host's. pivot_root(".", ".")
 // stacks the old root on top of the new one, from where it is detached without
 // a directory to put it in (pivot_root(2), NOTES).

@@ -89,10 +89,10 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		items[i].IDMap = items[i].IDMap && mapped
 		e.Mounts = append(e.Mounts, explainItem(&items[i]))
 	}
-	cfg := &wire.Config{CgroupNS: true, Tasks: []int32{0}, Rlimits: p.Rlimits, Seccomp: p.Filter.BPF}
+	cfg := &wire.Config{CgroupNS: true, Tasks: []int32{0}, CPUs: []byte{1}, Rlimits: p.Rlimits, Seccomp: p.Filter.BPF}
 	e.Child = append(boxinit.Child(cfg, 0, 0).Names(), "execve")
 	for _, r := range p.Rlimits {
-		e.Rlimits = append(e.Rlimits, rlimitName(r.Resource)+"="+strconv.FormatUint(r.Soft, 10))
+		e.Rlimits = append(e.Rlimits, RlimitName(r.Resource)+"="+strconv.FormatUint(r.Soft, 10))
 	}
 	return e, nil
 }
@@ -184,7 +184,9 @@ func ioText(io policy.IOLimit) string {
 	return strings.Join(f, " ")
 }
 
-func rlimitName(resource int32) string {
+// RlimitName is the name of a resource of setrlimit(2), in lower case and without
+// RLIMIT_, or its number.
+func RlimitName(resource int32) string {
 	switch resource {
 	case unix.RLIMIT_CORE:
 		return "core"

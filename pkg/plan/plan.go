@@ -12,6 +12,7 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/artifacts"
 	"sandglass/pkg/cgroup"
+	"sandglass/pkg/cpus"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/rootfs"
 	"sandglass/pkg/runtimes"
@@ -153,6 +154,7 @@ func (b *builder) input() {
 		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code,
 		Disk: s.Limits.Disk, DiskInodes: s.Limits.DiskInodes,
 		Proc: s.Proc != "none", Workdir: s.Workdir,
+		Size: rootfs.Size{Memory: s.Limits.Memory, CPUs: cpus.Count(s.Limits.MilliCPU)},
 	}
 }
 

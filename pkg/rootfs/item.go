@@ -68,6 +68,7 @@ type Input struct {
 	Disk       int64
 	DiskInodes int64
 	Proc       bool
+	Size       Size
 	Workdir    string
 	Cgroup     []View
 }
@@ -97,6 +98,7 @@ func Plan(in Input) ([]Item, error) {
 	}
 	p.skeleton()
 	p.etc()
+	p.facades()
 	p.interpreters()
 	p.code()
 	p.mountPoints()
@@ -134,7 +136,8 @@ func Writable(in Input) []string {
 type planner struct {
 	in    Input
 	items []Item
-	etcIn bool // /etc comes from the image
+	etcIn bool   // /etc comes from the image
+	shown []File // of /proc, see facades
 }
 
 func (p *planner) add(op wire.Op) {

@@ -124,25 +124,13 @@ func checkDevice(path string, minor uint32) error {
 // errNoDevice is a file where the kernel's device node belongs.
 var errNoDevice = errors.New("not the device that it should be")
 
-// Masked are the files of /proc that tell about the host or its devices. A
-// program without capabilities cannot write most of them; they are hidden as a
-// second line, and because some can be read.
-var Masked = []string{
-	"acpi", "asound", "bus", "cmdline", "config.gz", "crypto", "diskstats", "driver", "fs", "interrupts", "iomem", "ioports",
-	"irq", "kallsyms", "kcore", "key-users", "keys", "kmsg", "latency_stats", "locks", "misc", "modules", "partitions", "scsi",
-	"sched_debug", "sys/kernel/random/boot_id", // the same in all sandboxes of one host
-	"sysrq-trigger", "timer_list",
-}
-
 func (p *planner) proc() {
 	if !p.in.Proc {
 		return
 	}
 	p.add(wire.Op{Kind: wire.OpProc, Target: "/proc", Attr: wire.NoSuid | wire.NoDev | wire.NoExec, Data: []byte("hidepid=ptraceable")})
 	p.add(wire.Op{Kind: wire.OpInner, Source: "/proc/sys", Target: "/proc/sys", Attr: wire.ReadOnly})
-	for _, name := range Masked {
-		p.add(wire.Op{Kind: wire.OpMask, Target: "/proc/" + name})
-	}
+	p.hideProc()
 }
 
 // scratch is one tmpfs, shown at each writable place: so one size limits their

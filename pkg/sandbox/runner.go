@@ -8,6 +8,7 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/artifacts"
 	"sandglass/pkg/cgroup"
+	"sandglass/pkg/cpus"
 	"sandglass/pkg/hostid"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/plan"
@@ -27,6 +28,7 @@ type runner struct {
 	result *Result
 
 	id    *hostid.ID
+	cpus  *cpus.Set
 	tree  *cgroup.Tree
 	group *cgroup.Group
 	lost  *Incomplete // what did not reach the caller, nil for nothing
@@ -110,7 +112,10 @@ func (r *runner) cgroupOptions(id string) cgroup.Options {
 }
 
 func (r *runner) cgroup() error {
-	g, err := r.tree.Create(r.cgroupOptions(cgroup.NewID()), r.plan.Cgroup)
+	r.cpus = cpus.Take(cpus.Count(r.spec.Limits.MilliCPU), os.Getpid()+int(serial.Load()))
+	limits := r.plan.Cgroup
+	limits.CPUs = r.cpus.String()
+	g, err := r.tree.Create(r.cgroupOptions(cgroup.NewID()), limits)
 	if err != nil {
 		return r.hopeless(err)
 	}
@@ -164,7 +169,7 @@ func (r *runner) build() error {
 	p := r.plan
 	b.Config = wire.Config{
 		Hostname: plan.Hostname, Loopback: true,
-		Box: wire.NoFD, CgroupNS: true,
+		Box: wire.NoFD, CgroupNS: true, CPUs: r.cpus.Mask(),
 		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF,
 		Paths: p.Program.Paths, Argv: p.Program.Argv, Env: p.Program.Env, Dir: p.Program.Dir,
 	}
@@ -256,5 +261,8 @@ func (r *runner) release() {
 	}
 	if r.id != nil {
 		r.id.Release()
+	}
+	if r.cpus != nil {
+		r.cpus.Release()
 	}
 }

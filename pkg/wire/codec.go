@@ -158,6 +158,7 @@ func (c *Config) Encode() []byte {
 	e.strings(c.Argv)
 	e.strings(c.Env)
 	e.string(c.Dir)
+	e.bytes(c.CPUs)
 	e.strings(c.Writable)
 	e.string(c.OutDir)
 	return e.b
@@ -197,7 +198,7 @@ func DecodeConfig(b []byte) (*Config, error) {
 	c.Seccomp, c.InitSeccomp = d.bytes(), d.bytes()
 	c.Stdin, c.Stdout, c.Stderr = d.fd(), d.fd(), d.fd()
 	c.Paths, c.Argv, c.Env = d.strings(), d.strings(), d.strings()
-	c.Dir, c.Writable, c.OutDir = d.string(), d.strings(), d.string()
+	c.Dir, c.CPUs, c.Writable, c.OutDir = d.string(), d.bytes(), d.strings(), d.string()
 	if err := d.end(); err != nil {
 		return nil, err
 	}

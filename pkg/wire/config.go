@@ -52,6 +52,9 @@ type Config struct {
 	Argv  []string
 	Env   []string
 	Dir   string // working directory inside
+	// CPUs is the program's CPU set as sched_setaffinity(2) takes it, empty for
+	// the caller's own.
+	CPUs []byte
 
 	// Writable are the paths inside that Landlock lets the program write below.
 	Writable []string
@@ -84,13 +87,14 @@ const (
 	OpTmpfs                  // new tmpfs with Size, Inodes, Mode on Target
 	OpProc                   // proc of the new PID namespace on Target, Data are its options
 	OpDevpts                 // own devpts on Target
-	OpMask                   // hide Target if it exists: empty read-only file or directory
+	OpMask                   // hide Target if it exists: a file below Source of the new root, a directory below an empty one
 	OpFreeze                 // everything attached so far becomes Attr, recursively
 	OpPivot                  // pivot_root, detach the old root
+	OpRest                   // mask what the directory Target holds, but for processes and the names in Data
 )
 
 func (k Kind) String() string {
-	names := [...]string{"", "root", "dir", "file", "copy", "link", "bind", "tree", "inner", "tmpfs", "proc", "devpts", "mask", "freeze", "pivot"}
+	names := [...]string{"", "root", "dir", "file", "copy", "link", "bind", "tree", "inner", "tmpfs", "proc", "devpts", "mask", "freeze", "pivot", "rest"}
 	if int(k) < len(names) {
 		return names[k]
 	}

@@ -27,7 +27,7 @@ func sample() *Config {
 		Seccomp: []byte{6, 0, 0, 0, 0, 0, 0, 0}, InitSeccomp: []byte{1},
 		Stdin: 4, Stdout: 5, Stderr: 6,
 		Paths: []string{"/usr/bin/true", "/bin/true"}, Argv: []string{"true", ""}, Env: []string{"A=b"},
-		Dir: "/work", Writable: []string{"/tmp", "/work"}, OutDir: "/out",
+		Dir: "/work", CPUs: []byte{2, 0, 0, 0, 0, 0, 0, 0}, Writable: []string{"/tmp", "/work"}, OutDir: "/out",
 	}
 }
 
@@ -178,12 +178,12 @@ func FuzzReadReport(f *testing.F) {
 }
 
 func TestKindNames(t *testing.T) {
-	for k := OpRoot; k <= OpPivot; k++ {
+	for k := OpRoot; k <= OpRest; k++ {
 		if k.String() == "" || k.String() == "unknown" {
 			t.Errorf("kind %d has no name", k)
 		}
 	}
-	if (OpPivot + 1).String() != "unknown" {
+	if (OpRest + 1).String() != "unknown" {
 		t.Errorf("kind %d has a name", OpPivot+1)
 	}
 }
