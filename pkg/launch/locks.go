@@ -39,7 +39,7 @@ func slabs() int64 {
 }
 
 // locks is what the tree's locks hold, and whether that was known in time. Below
-// a part of limit nothing is counted.
+// a part of limit nothing is counted, and no more than is above it.
 func (t *tree) locks(limit int64, deadline time.Time) (int64, bool) {
 	now := slabs()
 	if t.slabs == 0 {
@@ -57,18 +57,21 @@ func (t *tree) locks(limit int64, deadline time.Time) (int64, bool) {
 	var sum int64
 	for _, p := range list {
 		looked := 0
+		if sum*lockSize > limit {
+			break
+		}
 		for _, task := range p.tasks {
 			if looked != 0 && same(looked, task, kcmpFiles) {
 				continue
 			}
-			n, ok := locksOf(task, deadline)
+			n, ok := locksOf(task, limit/lockSize-sum, deadline)
+			looked, sum = task, sum+n
 			if !ok {
-				return sum, false
+				return sum * lockSize, false
 			}
-			looked, sum = task, sum+n*lockSize
 		}
 	}
-	return sum, true
+	return sum * lockSize, true
 }
 
 // locksShare of the memory limit is what the host's slabs must have grown by.
@@ -76,8 +79,8 @@ const locksShare = 4
 
 // locksOf counts the locks behind a thread's descriptors. They last as long as
 // these do: the filter refuses the other kind (F_OFD_SETLK), which a mapping or a
-// message on its way keeps without any.
-func locksOf(task int, deadline time.Time) (sum int64, ok bool) {
+// message on its way keeps without any. It stops above most.
+func locksOf(task int, most int64, deadline time.Time) (sum int64, ok bool) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(task)+"/fdinfo", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return 0, !alive(task)
@@ -86,6 +89,9 @@ func locksOf(task int, deadline time.Time) (sum int64, ok bool) {
 	defer dir.Close()
 	names, _ := dir.Readdirnames(-1)
 	for _, name := range names {
+		if sum > most {
+			break
+		}
 		if time.Now().After(deadline) {
 			return sum, false
 		}

@@ -17,6 +17,10 @@ const sampleEvery = 20 * time.Millisecond
 // measured in that time is over the limit.
 const sampleTime = time.Second
 
+// unchargedTime is the same for what no cgroup is charged for. The cgroup holds
+// the rest: there is more time, and a busy host is no reason to end a run.
+const unchargedTime = 5 * time.Second
+
 // longestPause bounds the wait after a look that took long. The supervisor
 // spends a fifth of one CPU on looking at most, until that is reached.
 const longestPause = 250 * time.Millisecond
@@ -45,7 +49,7 @@ func (w *watchdog) start(initPID int) error {
 		if err := t.blind("children"); err != nil && !w.counted() {
 			return fmt.Errorf("its CPU time cannot be watched: %w", err)
 		}
-		go w.watch(result.CPUTime, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
+		go w.watch(result.CPUTime, sampleTime, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
 	}
 	t := newTree(initPID)
 	if err := t.blind("net"); err != nil {
@@ -55,9 +59,9 @@ func (w *watchdog) start(initPID int) error {
 		if err := t.blind("children"); err != nil {
 			return fmt.Errorf("its memory cannot be watched: %w", err)
 		}
-		go w.watch(result.Memory, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
+		go w.watch(result.Memory, sampleTime, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
 	} else if w.box.UnchargedMax > 0 {
-		go w.watch(result.Memory, func(deadline time.Time) bool { return w.uncharged(t, deadline) > w.box.UnchargedMax })
+		go w.watch(result.Memory, unchargedTime, func(deadline time.Time) bool { return w.uncharged(t, deadline) > w.box.UnchargedMax })
 	}
 	return nil
 }
@@ -65,8 +69,8 @@ func (w *watchdog) start(initPID int) error {
 func (w *watchdog) stop() { close(w.done) }
 
 // watch looks again and again until look says that the limit is passed, or does
-// not answer in time.
-func (w *watchdog) watch(cause result.Outcome, look func(deadline time.Time) bool) {
+// not answer within most.
+func (w *watchdog) watch(cause result.Outcome, most time.Duration, look func(deadline time.Time) bool) {
 	report := func() { w.over <- cause } // once for each watch: there is room
 	pause := time.NewTimer(sampleEvery)
 	defer pause.Stop()
@@ -78,8 +82,8 @@ func (w *watchdog) watch(cause result.Outcome, look func(deadline time.Time) boo
 		}
 		began := time.Now()
 		// Fires even while look waits for a lock that the program holds.
-		late := time.AfterFunc(sampleTime, report)
-		over := look(began.Add(sampleTime))
+		late := time.AfterFunc(most, report)
+		over := look(began.Add(most))
 		if !late.Stop() {
 			return
 		}
