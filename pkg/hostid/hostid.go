@@ -54,30 +54,43 @@ type locks struct {
 // half is how many ids each file holds locks for.
 const half = Count / 2
 
-// Available says whether this process may map ids of the range: it is root in
-// a user namespace that has them.
+// Available says whether this process may map ids of the range.
 func Available() bool {
-	if os.Geteuid() != 0 {
-		return false
-	}
-	return hasCaps() && maps("/proc/self/uid_map") && maps("/proc/self/gid_map")
+	ok, err := Look()
+	return ok && err == nil
 }
 
-func hasCaps() bool {
+// Look says whether this process may map ids of the range: it is root in a user
+// namespace that has them. An error says that this could not be found out: a
+// root caller's sandbox must not get root's own id for that.
+func Look() (bool, error) {
+	if os.Geteuid() != 0 {
+		return false, nil
+	}
+	ok, err := hasCaps()
+	for _, path := range []string{"/proc/self/uid_map", "/proc/self/gid_map"} {
+		if ok && err == nil {
+			ok, err = maps(path)
+		}
+	}
+	return ok, err
+}
+
+func hasCaps() (bool, error) {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var data [2]unix.CapUserData
-	if unix.Capget(&hdr, &data[0]) != nil {
-		return false
+	if err := unix.Capget(&hdr, &data[0]); err != nil {
+		return false, os.NewSyscallError("capget", err)
 	}
 	const want = 1<<unix.CAP_SETUID | 1<<unix.CAP_SETGID | 1<<unix.CAP_SYS_ADMIN
-	return data[0].Effective&want == want
+	return data[0].Effective&want == want, nil
 }
 
 // maps says whether the whole range is mapped in this user namespace.
-func maps(path string) bool {
+func maps(path string) (bool, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return false
+		return false, err
 	}
 	for line := range bytes.Lines(b) {
 		f := bytes.Fields(line)
@@ -87,10 +100,10 @@ func maps(path string) bool {
 		start, _ := strconv.ParseInt(string(f[0]), 10, 64)
 		size, _ := strconv.ParseInt(string(f[2]), 10, 64)
 		if start <= First && start+size >= First+Count {
-			return true
+			return true, nil
 		}
 	}
-	return false
+	return false, nil
 }
 
 // Take holds a free id. The search starts at a place that differs between

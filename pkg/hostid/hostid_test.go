@@ -157,8 +157,11 @@ func TestMaps(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got := maps(path); got != want {
-			t.Errorf("%q: %v", text, got)
+		if got, err := maps(path); got != want || err != nil {
+			t.Errorf("%q: %v, %v", text, got, err)
 		}
+	}
+	if _, err := maps(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a map that cannot be read is no answer")
 	}
 }

@@ -87,7 +87,11 @@ func (r *runner) sweep() error {
 func (r *runner) identity() error {
 	u := r.spec.User
 	id := launch.Identity{HostUID: os.Geteuid(), HostGID: os.Getegid(), InsideUID: int(u.UID), InsideGID: int(u.GID)}
-	if hostid.Available() {
+	own, err := hostid.Look()
+	if err != nil {
+		return NoHostID(err)
+	}
+	if own {
 		held, err := hostid.Take(os.Getpid() + int(serial.Add(1)))
 		if err != nil {
 			return NoHostID(err)
