@@ -87,8 +87,8 @@ func TestLeftoverIsSeen(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup", "go")
 	careless := testkit.Mutant(t, testkit.Edit{File: "pkg/sandbox/runner.go", Old: "r.group.Close()", New: "error(nil)"})
 	text, exit := short(t, testkit.AsRoot(t), careless, "-at", "1", "-grace", "50ms")
-	if n := figure(t, text, "leftovers"); exit != 1 || n < 20 {
-		t.Errorf("exit %d, %d leftovers, want 1, at least 20", exit, n)
+	if n := figure(t, text, "leftovers"); exit != 1 || n < 5 {
+		t.Errorf("exit %d, %d leftovers, want 1, at least 5", exit, n)
 	}
 	testkit.Run(t, testkit.Opts{Who: testkit.AsRoot(t)}, "--", "true") // which sweeps
 }
