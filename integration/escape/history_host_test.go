@@ -86,9 +86,9 @@ func TestBorrowedRightsAreRefused(t *testing.T) {
 	}
 }
 
-// The masks of /proc and the program's /dev are the host's own nodes. A host
-// whose /dev/null has become a file must not hand it in (CVE-2025-31133,
-// CVE-2026-88265).
+// The program's devices are the host's own nodes. A host whose /dev/null has
+// become a file, which others write what they throw away to, must not hand it in
+// (CVE-2025-31133, CVE-2026-88265).
 func TestDevicesOfTheHostAreLookedAt(t *testing.T) {
 	if !testkit.Quiet(t) {
 		return

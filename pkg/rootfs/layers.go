@@ -107,7 +107,7 @@ var deviceMinors = map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 
 
 // checkDevice refuses a host whose node is something else. A /dev/null that
 // somebody has replaced by a file holds what the host's programs throw away, and
-// the masks of /proc are made of it (CVE-2026-88265 and CVE-2025-31133 of others).
+// one that is a disk is a way to it (CVE-2025-31133 and CVE-2026-88265 of others).
 func checkDevice(path string, minor uint32) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
