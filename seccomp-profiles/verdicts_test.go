@@ -102,6 +102,8 @@ var verdicts = []struct {
 	{"clone", [6]uint64{0xffffffff10000011}, eperm},        // high bits are ignored
 	{"fcntl", [6]uint64{3, 1}, "allow"},                    // F_GETFD
 	{"fcntl", [6]uint64{3, 6}, "allow"},                    // F_SETLK
+	{"fcntl", [6]uint64{3, 37}, einval},                    // F_OFD_SETLK
+	{"fcntl", [6]uint64{3, 38}, einval},                    // F_OFD_SETLKW
 	{"fcntl", [6]uint64{3, 1024}, eacces},                  // F_SETLEASE
 	{"fcntl", [6]uint64{3, 1<<32 | 1024}, eacces},          // bit 32
 	{"fcntl", [6]uint64{3, 1025}, "allow"},                 // F_GETLEASE

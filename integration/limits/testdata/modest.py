@@ -1,10 +1,15 @@
 # modest.py: locks, netlink answers and connections in numbers that a program has.
+import errno
 import fcntl
 import socket
 import struct
 import sys
 
 with open("/tmp/locked", "w") as f:
+    try:
+        fcntl.fcntl(f, 37, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, 0, 1, 0))  # F_OFD_SETLK
+    except OSError as e:
+        print(errno.errorcode[e.errno], flush=True)
     for i in range(2000):
         fcntl.lockf(f, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 2 * i)
     print("locks 2000", flush=True)
