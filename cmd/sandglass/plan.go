@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+
 	"sandglass/pkg/policy"
 	"sandglass/pkg/sandbox"
 )
@@ -14,6 +16,12 @@ refused, and then the last line says why. 125, 126, 127: as a run's refusal.
 
   --json    the plan as one JSON object: the same flags on the same host give the
             same bytes, for diffing. It is no result, and --result is not written.
+  --oci     the same policy as the config.json of an OCI runtime (runc, crun). What
+            that form cannot say is lost, and told on a terminal: the limits on time
+            and output, one scratch for all places, Landlock, an id for each run.
+  --bundle DIR
+            make the directory DIR with that config.json and the root that it needs:
+            runc run --bundle DIR NAME, as root
 
 The other flags: sandglass help run
 `
@@ -27,6 +35,9 @@ func planCommand(args []string) int {
 	if p.Help {
 		return emit(planUsage)
 	}
+	if p.OCI || p.Bundle != "" {
+		return ociPlan(&p)
+	}
 	e, err := sandbox.Explain(sandbox.Spec{Spec: p.Spec})
 	if err != nil {
 		return fail(err)
@@ -36,6 +47,34 @@ func planCommand(args []string) int {
 		if text, err = e.JSON(); err != nil {
 			return fail(err)
 		}
+	}
+	return emit(string(text))
+}
+
+// ociPlan prints or writes the plan for another runtime, and tells a person what
+// is lost: without these lines it would look like the same protection.
+func ociPlan(p *policy.Parsed) int {
+	b, err := sandbox.OCI(sandbox.Spec{Spec: p.Spec})
+	if err != nil {
+		return fail(err)
+	}
+	defer b.Close()
+	text, err := b.Config.JSON()
+	if err != nil {
+		return fail(err)
+	}
+	if p.Bundle != "" {
+		if err := b.Write(p.Bundle); err != nil {
+			return fail(err)
+		}
+	}
+	if !p.Quiet && personal(os.Stderr) {
+		for _, n := range b.Notes {
+			note("not in the OCI form: %s", n)
+		}
+	}
+	if !p.OCI {
+		return 0
 	}
 	return emit(string(text))
 }

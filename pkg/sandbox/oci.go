@@ -1,0 +1,23 @@
+package sandbox
+
+import (
+	"sandglass/pkg/oci"
+	"sandglass/pkg/plan"
+)
+
+// OCI says what Run would do with this Spec in the words of the OCI runtime
+// specification, for a runtime that root starts. Close the bundle.
+func OCI(s Spec) (*oci.Bundle, error) {
+	if err := CheckCaller(); err != nil {
+		return nil, err
+	}
+	p, err := plan.Build(s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	b, err := oci.New(p)
+	if err != nil {
+		p.Close()
+	}
+	return b, err
+}
