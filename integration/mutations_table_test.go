@@ -144,9 +144,17 @@ var mutations = []mutation{
 	{control: "socket buffers on cgroup v1", pkg: "limits", fail: []string{"TestSocketBuffers"}, edits: []edit{
 		{"pkg/cgroup/v1.go", "if c := g.socketsV1(d); c != nil {", "if c := (*cause)(nil); c != nil {"}}},
 	{control: "descriptors seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds", "TestMemoryHidden"}, edits: []edit{
-		{"pkg/launch/memory.go", "files, open := t.files(pid, seen)", "files, open := int64(0), seen != nil"}}},
+		{"pkg/launch/memory.go", "files, open := t.files(&p, seen, deadline)", "files, open := int64(0), seen != nil"}}},
 	{control: "page tables seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds"}, edits: []edit{
 		{"pkg/launch/memory.go", "own: v[0] + v[1], shared", "own: v[0], shared"}, {"pkg/launch/memory.go", "own: v[0] + tables[0], shared", "own: v[0] + 0*tables[0], shared"}}},
+	{control: "each thread seen by the watchdog", pkg: "limits", fail: []string{"TestThreadsWithoutTheFirst", "TestThreadsInARelay"}, edits: []edit{
+		{"pkg/launch/memory.go", "		for _, task := range p.tasks {\n			if u", "		for _, task := range []int{p.pid} {\n			if u"},
+		{"pkg/launch/memory.go", "		if last || len(p.tasks) == 0 {", "		if true {"}}},
+	{control: "descriptors of each thread seen by the watchdog", pkg: "limits", fail: []string{"TestThreadWithDescriptorsOfItsOwn"}, edits: []edit{
+		{"pkg/launch/memory.go", "if looked != 0 && same(looked, task, kcmpFiles) {", "if looked != 0 {"}}},
+	{control: "what no cgroup is charged for", pkg: "limits", fail: []string{"TestMemoryThatNoCgroupCounts"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "b.UnchargedMax = s.Limits.Memory", "b.UnchargedMax = 0"},
+		{"pkg/launch/memory.go", "h.kernel = sockets + locks", "h.kernel = 0 * (sockets + locks)"}}},
 	{control: "descriptors on their way", pkg: "limits", fail: []string{"TestDescriptorsOnTheirWay"}, edits: []edit{
 		{"pkg/plan/limits.go", "own.Max-spareFiles)", "own.Max)"}}},
 	{control: "signals of init can be queued", fail: []string{"TestNoSignalToBeQueued"}, edits: []edit{
