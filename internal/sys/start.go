@@ -51,7 +51,7 @@ type child struct {
 	paths  []*byte
 	argv   **byte
 	env    **byte
-	failed int // index into calls; len(calls) is execve
+	failed int // index into calls, of the one under way; len(calls) is execve
 	path   int
 	errno  uintptr
 
@@ -77,6 +77,11 @@ func Start(p *Program) (pid, pidfd int, err error) {
 	runtime.KeepAlive(p)
 	if e != 0 {
 		return 0, -1, &StartError{Call: "clone", Errno: unix.Errno(e)}
+	}
+	if c.errno == 0 && c.failed < len(c.calls) {
+		// Killed among its calls. Nothing was executed, and whoever looks at what
+		// is left of the child would find controls missing in a program.
+		c.errno = uintptr(unix.ECANCELED)
 	}
 	if c.errno != 0 {
 		reap(int(r), int(fd))
@@ -169,9 +174,10 @@ func cloneChild(c *child, cgroup int, pidfd *int32) (pid, errno uintptr) {
 func runChild(c *child) {
 	for i := 0; i < len(c.calls); i++ {
 		k := &c.calls[i]
+		c.failed = i
 		_, _, e := unix.RawSyscall6(k.Nr, k.Args[0], k.Args[1], k.Args[2], k.Args[3], k.Args[4], k.Args[5])
 		if e != 0 && e != k.Ignore {
-			c.failed, c.errno = i, uintptr(e)
+			c.errno = uintptr(e)
 			exitChild()
 		}
 	}

@@ -87,6 +87,19 @@ func TestFailedCall(t *testing.T) {
 	}
 }
 
+// TestStartGone: a child that is killed among its calls is no program that was
+// started.
+func TestStartGone(t *testing.T) {
+	c := &Calls{}
+	c.Add("fine", unix.SYS_GETPID)
+	c.Add("gone", unix.SYS_EXIT_GROUP, 0)
+	_, err := start(t, shell("exit 0", c))
+	var se *StartError
+	if !errors.As(err, &se) || se.Call != "gone" || se.Errno != unix.ECANCELED {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestExecvp: a missing candidate is passed over, EACCES is remembered.
 func TestExecvp(t *testing.T) {
 	dir := t.TempDir()

@@ -47,3 +47,16 @@ func TestMeetEnds(t *testing.T) {
 		}
 	}
 }
+
+// What init reports as failed after we have killed is our doing: the cause stays.
+func TestFailedAfterTheKill(t *testing.T) {
+	failed := message{report: &wire.Report{Type: wire.TypeFailed, Step: "start", Errno: uint32(unix.ECANCELED)}}
+	for cause, want := range map[result.Outcome]result.Outcome{result.Canceled: result.Canceled, "": result.Failed} {
+		s := &session{box: &Box{}, end: &Ending{}, cause: cause}
+		s.handle(failed)
+		s.verdict()
+		if s.end.Outcome != want {
+			t.Errorf("killed for %q: %s, want %s", cause, s.end.Outcome, want)
+		}
+	}
+}

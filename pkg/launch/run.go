@@ -220,7 +220,9 @@ func (s *session) handle(m message) bool {
 	}
 	switch m.report.Type {
 	case wire.TypeFailed, wire.TypeNotStarted:
-		s.failed = m.report
+		if s.cause == "" { // else it failed because we killed it
+			s.failed = m.report
+		}
 	case wire.TypeExited:
 		// What ends after we killed says nothing about itself: init or a
 		// timeout(1) inside may still report the death of the other's child.
