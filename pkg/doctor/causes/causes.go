@@ -29,6 +29,12 @@ const oldKernel = "Linux 5.12 or newer is required"
 func CloneFailed(step string, errno syscall.Errno) Cause { return here().cloneFailed(step, errno) }
 
 func (h host) cloneFailed(step string, errno syscall.Errno) Cause {
+	if h.wsl() == 1 {
+		return Cause{
+			Text:  "version 1 of the Windows Subsystem for Linux is no Linux kernel and has no namespaces",
+			Hints: []string{"wsl --set-version DISTRIBUTION 2   # in Windows"},
+		}
+	}
 	switch errno {
 	case syscall.ENOSPC:
 		return h.usedUp()

@@ -1,0 +1,211 @@
+package causes
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// fake is a host made of files; status are lines of /proc/self/status.
+func fake(t *testing.T, uid int, files map[string]string) host {
+	t.Helper()
+	h := host{root: t.TempDir(), uid: uid, exe: "/opt/my tools/sandglass", getenv: func(string) string { return "" }}
+	if _, ok := files["/proc/self/mountinfo"]; !ok {
+		files["/proc/self/mountinfo"] = "21 1 8:1 / / rw - ext4 /dev/sda1 rw\n"
+	}
+	for path, text := range files {
+		if err := os.MkdirAll(filepath.Dir(h.root+path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(h.root+path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return h
+}
+
+const (
+	allCaps  = "CapEff:\t000001ffffffffff\n"
+	noCaps   = "CapEff:\t0000000000000000\n"
+	filterOn = "Seccomp:\t2\n"
+)
+
+func TestCloneFailed(t *testing.T) {
+	const what = "user namespaces cannot be made or mapped: clone: operation not permitted"
+	for name, c := range map[string]struct {
+		uid        int
+		files      map[string]string
+		step       string
+		errno      syscall.Errno
+		text, hint string
+	}{
+		"none allowed": {1000, map[string]string{"/proc/sys/user/max_user_namespaces": "0\n"}, "clone", syscall.ENOSPC,
+			"user namespaces cannot be made: user.max_user_namespaces is 0", "sysctl -w user.max_user_namespaces=15000   # " + price},
+		"no network": {0, map[string]string{"/proc/sys/user/max_user_namespaces": "5\n", "/proc/sys/user/max_net_namespaces": "0\n"}, "clone", syscall.ENOSPC,
+			"network namespaces cannot be made: user.max_net_namespaces is 0", "sysctl -w user.max_net_namespaces=15000   # " + price},
+		"used up": {1000, map[string]string{"/proc/sys/user/max_user_namespaces": "5\n"}, "clone", syscall.ENOSPC,
+			"user namespaces cannot be made: a limit of user.max_*_namespaces is used up, here or in a namespace above, or 32 are nested", "sysctl user   # max_*_namespaces, here and on the outer host"},
+		"Debian's switch": {1000, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n", "/proc/self/status": noCaps}, "clone", syscall.EPERM,
+			"user namespaces are off for ordinary users: kernel.unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1   # " + price},
+		"Debian's switch and root": {0, map[string]string{"/proc/sys/kernel/unprivileged_userns_clone": "0\n", "/proc/self/status": allCaps + filterOn}, "clone", syscall.EPERM,
+			what + "; the seccomp filter that this process is under refuses it", docker[toRun][0]},
+		"AppArmor": {1000, map[string]string{"/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1\n", "/proc/self/status": noCaps}, "clone", syscall.EACCES,
+			"AppArmor keeps programs in unprivileged user namespaces from mounting (kernel.apparmor_restrict_unprivileged_userns is 1)",
+			`printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile sandglass "/opt/my tools/sandglass" flags=(unconfined) {\n  userns,\n}\n' | sudo tee /etc/apparmor.d/sandglass && sudo apparmor_parser -r /etc/apparmor.d/sandglass   # for this binary alone`},
+		"chroot": {0, map[string]string{"/proc/self/mountinfo": "30 1 0:5 / /proc rw - proc proc rw\n", "/proc/self/status": allCaps}, "clone", syscall.EPERM,
+			what + "; this process is in a chroot, where the kernel allows no user namespace", "pivot_root . .   # in place of chroot(8), in a mount namespace; or sandglass outside the chroot"},
+		"no capability": {0, map[string]string{"/proc/self/status": noCaps}, "map ids", syscall.EPERM,
+			"user namespaces cannot be made or mapped: map ids: operation not permitted; root lacks CAP_SETFCAP", "docker run --cap-add SETFCAP" + others},
+		"docker": {0, map[string]string{"/.dockerenv": "", "/proc/self/status": allCaps}, "clone", syscall.EPERM,
+			what + "; the profile of this docker container (seccomp, AppArmor or SELinux) refuses it", docker[toRun][0]},
+		"podman": {1000, map[string]string{"/run/.containerenv": "", "/proc/self/status": noCaps + filterOn}, "clone", syscall.EPERM,
+			what + "; the profile of this podman container (seccomp, AppArmor or SELinux) refuses it", podman[toRun][0]},
+		"kubernetes": {0, map[string]string{"/var/run/secrets/kubernetes.io": "", "/.dockerenv": "", "/proc/self/status": allCaps}, "clone", syscall.EPERM,
+			what + "; the profile of this kubernetes container (seccomp, AppArmor or SELinux) refuses it", kubernetes[toRun][0]},
+		"LXC": {0, map[string]string{"/run/systemd/container": "lxc\n", "/proc/self/status": allCaps}, "clone", syscall.EPERM,
+			what + "; the profile of this lxc container (seccomp, AppArmor or SELinux) refuses it", lxc[toRun][0]},
+		"SELinux": {1000, map[string]string{"/sys/fs/selinux/enforce": "1", "/proc/self/status": noCaps}, "clone", syscall.EACCES,
+			"user namespaces cannot be made or mapped: clone: permission denied; SELinux is enforcing and may refuse it",
+			"ausearch -m avc -ts recent | audit2allow -M sandglass && semodule -i sandglass.pp   # allows what was refused last; read sandglass.te first"},
+		"unknown": {1000, map[string]string{"/proc/self/status": noCaps}, "clone", syscall.EPERM,
+			what + "; AppArmor, SELinux, an LXC profile or an outer container's seccomp filter withholds it", docker[toRun][0]},
+		"old kernel": {1000, map[string]string{}, "close descriptors", syscall.ENOSYS,
+			"close descriptors: this kernel lacks a system call that sandglass needs: Linux 5.12 or newer is required", "uname -r"},
+		"not built in": {1000, map[string]string{"/proc/self/ns/user": "", "/proc/self/ns/mnt": ""}, "clone", syscall.EINVAL,
+			"PID namespaces are not built into this kernel", "zgrep _NS= /proc/config.gz   # a kernel with CONFIG_USER_NS, CONFIG_PID_NS, CONFIG_NET_NS, CONFIG_IPC_NS and CONFIG_UTS_NS is needed"},
+		"WSL1": {1000, map[string]string{"/proc/sys/kernel/osrelease": "4.4.0-19041-Microsoft\n"}, "clone", syscall.EINVAL,
+			"version 1 of the Windows Subsystem for Linux is no Linux kernel and has no namespaces", "wsl --set-version DISTRIBUTION 2   # in Windows"},
+		"processes": {1000, map[string]string{}, "clone", syscall.EAGAIN,
+			"no process can be started: the user's limit on processes, or that of a control group, is used up", "ulimit -u   # the user's limit"},
+		"no such file": {0, map[string]string{}, "execve", syscall.ENOENT, "cannot start the sandbox's init: execve: no such file or directory", ""},
+	} {
+		got := fake(t, c.uid, c.files).cloneFailed(c.step, c.errno)
+		if got.Text != c.text {
+			t.Errorf("%s:\n got %s\nwant %s", name, got.Text, c.text)
+		}
+		if c.hint == "" && len(got.Hints) > 0 || c.hint != "" && (len(got.Hints) == 0 || got.Hints[0] != c.hint) {
+			t.Errorf("%s:\n got %q\nwant %q", name, got.Hints, c.hint)
+		}
+	}
+}
+
+func TestStepFailed(t *testing.T) {
+	plain := map[string]string{"/proc/self/status": noCaps}
+	for _, c := range []struct {
+		step  string
+		errno syscall.Errno
+		files map[string]string
+		text  string
+	}{
+		{"pivot_root", syscall.EINVAL, plain, "the host's root is the initial ramfs, which pivot_root(2) refuses"},
+		{"pivot_root", syscall.EBUSY, plain, ""},
+		{"mount /proc", syscall.EPERM, plain, "an outer container masks parts of /proc, so a new one may not be mounted"},
+		{"mount /usr", syscall.EPERM, plain, "inside a user namespace this needs CAP_SYS_ADMIN; AppArmor, SELinux, an LXC profile or an outer container's seccomp filter withholds it"},
+		{"mount /usr", syscall.ENOSYS, map[string]string{"/proc/self/status": filterOn}, "this kernel lacks the system call, or the seccomp filter that this process is under hides it"},
+		{"mount /usr", syscall.EACCES, map[string]string{"/proc/self/status": noCaps, "/proc/sys/kernel/apparmor_restrict_unprivileged_userns": "1"},
+			"AppArmor keeps programs in unprivileged user namespaces from mounting (kernel.apparmor_restrict_unprivileged_userns is 1)"},
+		{"start program: seccomp", syscall.EINVAL, plain, "seccomp filters are not built into this kernel"},
+		{"start program: seccomp", syscall.ENOMEM, plain, ""},
+	} {
+		if got := fake(t, 1000, c.files).stepFailed(c.step, c.errno); got.Text != c.text {
+			t.Errorf("%s, %v:\n got %s\nwant %s", c.step, c.errno, got.Text, c.text)
+		}
+	}
+}
+
+// The command prints a profile that names this binary, whatever its path has.
+func TestAppArmorProfile(t *testing.T) {
+	for exe, attached := range map[string]string{
+		"/usr/bin/sandglass":    "/usr/bin/sandglass",
+		`/o'brien/100%/a*[b]\c`: `/o'brien/100%/a\*\[b\]\\c`,
+		"/home/ü/x{y}^\"":       `/home/ü/x\{y\}\^\"`,
+		"/a\nb":                 "/PATH/TO/sandglass",
+	} {
+		line := host{exe: exe}.profile()
+		print, _, ok := strings.Cut(line, " | sudo tee ")
+		if !ok || strings.Contains(line, "\n") {
+			t.Fatalf("%q", line)
+		}
+		text, err := exec.Command("sh", "-c", print).Output()
+		want := "abi <abi/4.0>,\ninclude <tunables/global>\nprofile sandglass \"" + attached + "\" flags=(unconfined) {\n  userns,\n}\n"
+		if err != nil || string(text) != want {
+			t.Errorf("%v\n got %s\nwant %s", err, text, want)
+		}
+	}
+}
+
+// The remedies for control groups are those of the host that this is.
+func TestOwnGroup(t *testing.T) {
+	for name, c := range map[string]struct {
+		uid   int
+		files map[string]string
+		env   map[string]string
+		want  []string
+	}{
+		"a session":  {1000, map[string]string{"/run/systemd/system/x": "", "/run/user/1000/bus": ""}, nil, []string{scope}},
+		"no session": {1000, map[string]string{"/run/systemd/system/x": ""}, nil, []string{scope, "loginctl enable-linger 1000 && export XDG_RUNTIME_DIR=/run/user/1000   # before it: this user has no session (the first command is an administrator's)"}},
+		"no systemd": {1000, map[string]string{}, nil, []string{scope, asRoot + "   # where there is no systemd"}},
+		"a workflow": {1000, map[string]string{}, map[string]string{"GITHUB_ACTIONS": "true"}, []string{asRoot, scope}},
+		"root":       {0, map[string]string{}, nil, []string{scope}},
+	} {
+		h := fake(t, c.uid, c.files)
+		h.getenv = func(key string) string { return c.env[key] }
+		if got := h.ownGroup(); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, c.want)
+		}
+	}
+}
+
+func TestKind(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		env   map[string]string
+		want  []string
+	}{
+		"plain":           {map[string]string{}, nil, nil},
+		"WSL2":            {map[string]string{"/proc/sys/kernel/osrelease": "5.15.153.1-microsoft-standard-WSL2"}, nil, []string{"WSL2"}},
+		"WSL1":            {map[string]string{"/proc/sys/kernel/osrelease": "4.4.0-19041-Microsoft"}, nil, []string{"WSL1"}},
+		"Actions":         {map[string]string{"/proc/self/status": filterOn}, map[string]string{"GITHUB_ACTIONS": "true"}, []string{"GitHub Actions", "under a seccomp filter"}},
+		"its own name":    {map[string]string{"/run/systemd/container": "systemd-nspawn"}, nil, []string{"systemd-nspawn container"}},
+		"a name of evil":  {map[string]string{"/run/systemd/container": "x\x1b[31m"}, nil, nil},
+		"in an image too": {map[string]string{"/sys/fs/selinux/enforce": "1", "/.dockerenv": ""}, nil, []string{"docker container", "SELinux enforcing"}},
+	} {
+		h := fake(t, 1000, c.files)
+		h.getenv = func(key string) string { return c.env[key] }
+		if got := h.kind(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// Every need has a remedy for every kind of container, none of which is
+// --privileged but where nothing less does.
+func TestOuter(t *testing.T) {
+	for kind, table := range map[string]map[need][]string{"docker": docker, "podman": podman, "kubernetes": kubernetes, "lxc": lxc} {
+		for _, n := range []need{toRun, toMount, toMountAsRoot, unmaskProc, writableCgroups} {
+			if len(table[n]) == 0 {
+				t.Errorf("%s has nothing for %d", kind, n)
+			}
+			for _, line := range table[n] {
+				if strings.Contains(line, "--privileged") && (n != writableCgroups || !strings.Contains(line, "price")) || strings.ContainsAny(line, "\n") {
+					t.Errorf("%s: %q", kind, line)
+				}
+			}
+		}
+	}
+	// Where the kind is unknown each has one line, and appending to it harms none.
+	h := fake(t, 1000, map[string]string{})
+	got := h.outer(unmaskProc)
+	if want := []string{docker[unmaskProc][0], podman[unmaskProc][0], kubernetes[unmaskProc][0]}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	in := fake(t, 0, map[string]string{"/.dockerenv": ""})
+	_ = append(in.outer(writableCgroups)[:1], "x")
+	if docker[writableCgroups][1] == "x" {
+		t.Error("a caller has changed the table")
+	}
+}
