@@ -188,4 +188,8 @@ var mutations = []mutation{
 		{"pkg/runtimes/shims.go", "import (\n", "import (\n	\"os/exec\"\n"},
 		{"pkg/runtimes/shims.go", `	return "", skip(quote(path) + " is a script of an unknown kind")`, `	exec.Command(path).Run()
 	return "", skip(quote(path) + " is a script of an unknown kind")`}}},
+	{control: "sandboxes can be killed", pkg: "doctor", fail: []string{"TestNoKillByPidfd"}, edits: []edit{
+		{"pkg/launch/spawn.go", "	if err = reachable(in.pidfd); err != nil {\n", "	if err := reachable(in.pidfd); false {\n"}}},
+	{control: "what no flag mends comes first", pkg: "doctor", fail: []string{"TestNothingToBeHad"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "	if e := r.init.Failed(); e != nil {\n", "	if e := r.init.Failed(); false {\n"}}},
 }
