@@ -29,10 +29,16 @@ func ordinaryPriority(*box) error {
 	}
 	realTime := attr.Policy == unix.SCHED_FIFO || attr.Policy == unix.SCHED_RR || attr.Policy == schedDeadline
 	if realTime {
-		*attr = unix.SchedAttr{Size: attr.Size, Policy: unix.SCHED_NORMAL}
+		// The kernel keeps a nice value for the day when the policy ends, and tells
+		// it only here, as 20 - nice; a lower one would need a capability.
+		kept, err := unix.Getpriority(unix.PRIO_PROCESS, 0)
+		if err != nil {
+			return err
+		}
+		*attr = unix.SchedAttr{Size: attr.Size, Policy: unix.SCHED_NORMAL, Nice: int32(20 - kept)}
 	}
 	if realTime || attr.Nice < 0 {
-		attr.Nice = 0
+		attr.Nice = max(attr.Nice, 0)
 		if err := unix.SchedSetAttr(0, attr, 0); err != nil {
 			return err
 		}
