@@ -35,6 +35,9 @@ func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 		c.Add("cgroup namespace", unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP)
 	}
 	c.Add("new session", unix.SYS_SETSID)
+	// The caller's would tell the program about it, and decide who may read what
+	// it writes.
+	c.Add("umask", unix.SYS_UMASK, 0o022)
 	for target, fd := range [3]int32{cfg.Stdin, cfg.Stdout, cfg.Stderr} {
 		c.Add("stdio", unix.SYS_DUP3, uintptr(fd), uintptr(target), 0)
 	}

@@ -16,23 +16,14 @@ var Masked = []string{
 	"sys/kernel/random/boot_id",                                            // the same in all sandboxes of one host
 	"sys/kernel/core_pattern", "sys/kernel/modprobe", "sys/kernel/hotplug", // paths of the host
 	"sys/kernel/tainted", "sys/kernel/bootloader_type", "sys/kernel/bootloader_version",
-	"sys/kernel/pty/nr", // how many terminals the host has open
+	// How much the host has open, and what is registered or attached there.
+	"sys/kernel/pty/nr", "sys/fs/file-nr", "sys/fs/inode-nr", "sys/fs/inode-state", "sys/fs/dentry-state", "sys/fs/aio-nr",
+	"sys/fs/binfmt_misc", "sys/fs/quota", "sys/fs/nfs", "sys/dev", "sys/sunrpc", "sys/kernel/sched_domain",
 }
 
 // procOpen is what a program may see of /proc beside processes and Sized: its
 // own links, its own namespaces' files, and the clock.
 var procOpen = []string{"self", "thread-self", "mounts", "net", "sys", "sysvipc", "uptime"}
-
-// sysOpen are the parts of /proc/sys that ordinary programs read.
-var sysOpen = []string{"fs", "kernel", "net", "user", "vm"}
-
-// sysFSOpen leaves out the host's figures (file-nr, inode-nr), what it has
-// registered (binfmt_misc), and its file systems' directories.
-var sysFSOpen = []string{
-	"aio-max-nr", "dir-notify-enable", "epoll", "fanotify", "file-max", "inotify", "lease-break-time", "leases-enable", "mount-max",
-	"mqueue", "nr_open", "overflowgid", "overflowuid", "pipe-max-size", "pipe-user-pages-hard", "pipe-user-pages-soft",
-	"protected_fifos", "protected_hardlinks", "protected_regular", "protected_symlinks", "suid_dumpable",
-}
 
 // facade holds the files that are bound over those of /proc. It lies on the root
 // tmpfs, which is frozen before, below what the scratch covers.
@@ -66,17 +57,7 @@ func (p *planner) hideProc() {
 		if !strings.Contains(name, "/") {
 			top = append(top, name)
 		}
-		p.mask(name)
+		p.add(wire.Op{Kind: wire.OpMask, Source: nothing, Target: "/proc/" + name})
 	}
-	p.rest("/proc", top)
-	p.rest("/proc/sys", sysOpen)
-	p.rest("/proc/sys/fs", sysFSOpen)
-}
-
-func (p *planner) mask(name string) {
-	p.add(wire.Op{Kind: wire.OpMask, Source: nothing, Target: "/proc/" + name})
-}
-
-func (p *planner) rest(dir string, known []string) {
-	p.add(wire.Op{Kind: wire.OpRest, Source: nothing, Target: dir, Data: []byte(strings.Join(known, " "))})
+	p.add(wire.Op{Kind: wire.OpRest, Source: nothing, Target: "/proc", Data: []byte(strings.Join(top, " "))})
 }
