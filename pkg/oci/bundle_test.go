@@ -117,7 +117,14 @@ func TestWrite(t *testing.T) {
 	if err := os.WriteFile(code, []byte("#!/bin/sh\necho hi\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	b := bundle(t, func(s *policy.Spec) { s.Program = policy.Program{File: code} })
+	data := t.TempDir()
+	if err := os.WriteFile(data+"/f", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := bundle(t, func(s *policy.Spec) {
+		s.Program = policy.Program{File: code}
+		s.Mounts = []policy.Mount{{Source: data + "/f", Target: "/opt/a/b"}, {Source: data, Target: "/opt/c"}, {Source: data + "/f", Target: "/opt/c/f"}}
+	})
 	defer syscall.Umask(syscall.Umask(0o077)) // must not keep the runtime's id out
 	dir := filepath.Join(t.TempDir(), "bundle")
 	if err := b.Write(dir); err != nil {
@@ -125,7 +132,7 @@ func TestWrite(t *testing.T) {
 	}
 	for name, want := range map[string]os.FileMode{
 		".": 0o755 | os.ModeDir, "config.json": 0o644, "rootfs": 0o755 | os.ModeDir, "rootfs/code/x.sh": 0o444, "rootfs/etc/passwd": 0o644,
-		"rootfs/dev": 0o755 | os.ModeDir, "rootfs/proc": 0o755 | os.ModeDir, "rootfs/work": 0o755 | os.ModeDir, "rootfs/usr": 0o755 | os.ModeDir,
+		"rootfs/dev": 0o755 | os.ModeDir, "rootfs/proc": 0o755 | os.ModeDir, "rootfs/work": 0o755 | os.ModeDir, "rootfs/opt/a/b": 0o644, "rootfs/opt/c": 0o755 | os.ModeDir, "rootfs/usr": 0o755 | os.ModeDir,
 	} {
 		st, err := os.Lstat(filepath.Join(dir, name))
 		if err != nil || st.Mode() != want {

@@ -111,6 +111,9 @@ func (t *tree) add(e entry) {
 		}
 	}
 	e.name = rootDir + e.name
+	if slices.ContainsFunc(t.bundle.entries, func(o entry) bool { return o.name == e.name }) {
+		return // a mount point that the plan makes itself
+	}
 	t.bundle.entries = append(t.bundle.entries, e)
 }
 

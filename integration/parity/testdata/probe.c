@@ -193,6 +193,7 @@ static void verdicts(unsigned base, int count, const char *what) {
 		if (p == 0) {
 			harmless();
 			for (int i; (i = shared->next) < total; shared->next = i + 1) {
+				if (base + i / 3 == SYS_exit_group) continue;
 				unsigned long a = patterns[i % 3];
 				long r = syscall(base + i / 3, a, a, a, a, a, a);
 				shared->answer[i] = r < 0 ? errno : 0;
