@@ -51,7 +51,7 @@ func (e *examiner) limits() []Layer {
 
 func (e *examiner) limit(name string, set cgroup.Limits, place string) Layer {
 	l := Layer{Name: limitLayer(name), State: Works}
-	g, err := cgroup.Create(cgroup.Options{ID: "doctor-" + strconv.Itoa(os.Getpid()), HostUID: e.id.HostUID}, set)
+	g, err := cgroup.Create(cgroup.Options{ID: cgroup.NewID(), HostUID: e.id.HostUID}, set)
 	if err != nil {
 		l.State, l.Flag = Less, "--allow-degraded "+name
 		l.Cause = strings.TrimPrefix(err.Error(), name+" limit: ")
