@@ -44,6 +44,9 @@ func ordinaryPriority(*box) error {
 		}
 	}
 	prio, _, errno := unix.Syscall(unix.SYS_IOPRIO_GET, ioprioProcess, 0, 0)
+	if errno != 0 && errno != unix.ENOSYS { // a kernel without block devices
+		return errno
+	}
 	if errno == 0 && prio>>ioprioShift == ioprioClassRT {
 		if _, _, errno := unix.Syscall(unix.SYS_IOPRIO_SET, ioprioProcess, 0, 0); errno != 0 {
 			return errno

@@ -77,18 +77,27 @@ func sendFiles(control *os.File, files []*os.File) error {
 }
 
 // send writes a frame without waiting for init to read it: a plan that is
-// larger than the socket's buffer goes on in the background.
-func send(control *os.File, frame []byte) {
+// larger than the socket's buffer goes on in the background. An init that is
+// gone is no error: listen says so, and what its last words were.
+func send(control *os.File, frame []byte) error {
 	n, err := unix.SendmsgN(int(control.Fd()), frame, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
-	if err == unix.EAGAIN {
+	switch err {
+	case nil:
+	case unix.EAGAIN:
 		n = 0
-	} else if err != nil {
-		return // init is gone; listen says so
+	case unix.EPIPE, unix.ECONNRESET:
+		return nil
+	default:
+		// Init would wait for it, and the program's time with it.
+		return os.NewSyscallError("sendmsg", err)
 	}
 	rest := frame[n:]
+	if len(rest) == 0 {
+		return nil
+	}
 	conn, err := control.SyscallConn()
-	if len(rest) == 0 || err != nil {
-		return
+	if err != nil {
+		return err
 	}
 	// Control keeps the number from being another descriptor's when the run ends
 	// meanwhile: the plan must not go to somebody else's init.
@@ -101,4 +110,5 @@ func send(control *os.File, frame []byte) {
 			rest = rest[max(n, 0):]
 		}
 	})
+	return nil
 }

@@ -161,17 +161,17 @@ func (t *tree) scratch() int64 {
 
 // shmemDevice is the device of memfd_create(2)'s files, on which nothing else
 // lies that has a path.
-func shmemDevice() uint64 {
+func shmemDevice() (uint64, error) {
 	fd, err := unix.MemfdCreate("device", unix.MFD_CLOEXEC)
 	if err != nil {
-		return 0
+		return 0, os.NewSyscallError("memfd_create", err)
 	}
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return 0
+		return 0, os.NewSyscallError("fstat", err)
 	}
-	return uint64(st.Dev)
+	return uint64(st.Dev), nil
 }
 
 // files is what the files without a path hold that a process has open, each

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -25,7 +26,9 @@ func Run(ctx context.Context, b *Box) *Ending {
 	s := &session{box: b, end: &Ending{}, began: b.Init.began, full: make(chan struct{}, 2), reaped: make(chan struct{})}
 	if err := s.start(); err != nil {
 		s.end.Outcome, s.end.Error = result.Failed, err.Error()
-		explainSpawn(s.end, err)
+		if b.Init.err != nil {
+			explainSpawn(s.end, err)
+		}
 		return s.end
 	}
 	defer s.close()
@@ -73,13 +76,15 @@ func (s *session) start() error {
 	if err == nil {
 		err = sendFiles(in.control, b.files)
 	}
-	if err != nil {
-		closePipes(streams)
-		return err
-	}
 	s.pid, s.pidfd, s.control = in.pid, in.pidfd, in.control
 	s.namespaces, s.nsErr = namespacesOf(s.pid)
-	send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
+	if err == nil {
+		err = send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
+	}
+	if err != nil {
+		closePipes(streams)
+		return fmt.Errorf("handing the plan to init: %w", err)
+	}
 	b.Close()
 	s.events = listen(s.control)
 	s.out = startPump(streams[0], b.Stdout, b.OutputLimit, s.overflow)
@@ -215,12 +220,15 @@ func (s *session) handle(m message) bool {
 	defer func() { closeAll(m.fds) }()
 	if m.err != nil {
 		// Init is gone, or no longer speaks the protocol: both end the run.
+		if errno, ok := m.err.(unix.Errno); ok && errno != unix.ECONNRESET && s.exited == nil && s.failed == nil {
+			s.broken = fmt.Errorf("reading what init says: %w", errno)
+		}
 		kill(s.pidfd)
 		return false
 	}
 	switch m.report.Type {
 	case wire.TypeFailed, wire.TypeNotStarted:
-		if s.cause == "" { // else it failed because we killed it
+		if s.cause == "" || s.broken != nil { // else it failed because we killed it
 			s.failed = m.report
 		}
 	case wire.TypeExited:
@@ -260,7 +268,10 @@ func (s *session) handle(m message) bool {
 			s.abort(err)
 			return false
 		}
-		send(s.control, wire.Frame(wire.TypeAck, nil))
+		if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {
+			s.abort(err)
+			return false
+		}
 		return true
 	}
 	return false

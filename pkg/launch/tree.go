@@ -17,13 +17,18 @@ type tree struct {
 	last    map[int]spent // at the last sample
 	missing time.Duration // seen once and in nobody's figures any more
 	shmem   uint64        // the kernel's own mount for memory without a path
+	noShmem error         // why it is not known
 	slabs   int64         // the least that the host had of them since the start
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.
 type spent struct{ own, waited time.Duration }
 
-func newTree(init int) *tree { return &tree{init: init, shmem: shmemDevice()} }
+func newTree(init int) *tree {
+	t := &tree{init: init}
+	t.shmem, t.noShmem = shmemDevice()
+	return t
+}
 
 // process is one of a sample. Its first thread may have ended while others run
 // on: the kernel then has neither memory nor descriptors to show for it, only

@@ -15,7 +15,9 @@ import (
 func (s *session) verdict() {
 	e := s.end
 	switch {
-	case s.broken != nil:
+	// An init that failed on its way out has said why: that it could not be
+	// read back any more is what came of it.
+	case s.broken != nil && (s.failed == nil || s.failed.Type != wire.TypeFailed):
 		e.Outcome, e.Error = result.Failed, "the sandbox was stopped: "+s.broken.Error()
 	case s.failed != nil && (s.started.IsZero() || s.failed.Type == wire.TypeFailed):
 		s.notStarted()
