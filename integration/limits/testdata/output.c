@@ -39,8 +39,10 @@ static void put_at(const char *path, long n) {
 }
 
 static int file_of(long n) {
-    int fd = open("/tmp/o", O_CREAT | O_RDWR | O_TRUNC, 0600);
-    if (fd < 0) die("/tmp/o");
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/%d", getpid());
+    int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0600);
+    if (fd < 0) die(path);
     put(fd, n, 4096);
     lseek(fd, 0, SEEK_SET);
     return fd;
