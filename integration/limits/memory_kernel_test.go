@@ -94,7 +94,9 @@ func TestMemoryThatNoCgroupCounts(t *testing.T) {
 				o.Stdout = ""
 				ended(t, o, result.Memory, 137, "")
 				held(t, o, "memory", 24<<20, by(who, result.ByWatchdog))
-				if o.Result.Signal != 9 || o.Result.OOMKills != 0 {
+				// On v2 what the other end had to send counts, and may be too much first.
+				charged := kind == "backlog" && who.Limited() && kernelV2()
+				if o.Result.Signal != 9 || o.Result.OOMKills != 0 && !charged {
 					t.Errorf("signal %d, oom_kills %d", o.Result.Signal, o.Result.OOMKills)
 				}
 				// The watchdog may have run out of time while it counted locks.

@@ -27,13 +27,18 @@ func (t *tree) memory(limit int64, deadline time.Time) (int64, bool) {
 	}
 	// While processes that share pages end, the last ones hold them alone: one
 	// pass may count a page several times. Two in a row hardly do.
-	first, ok := t.sum(exactly, limit, deadline)
+	soon := time.Now().Add(exactTime)
+	first, ok := t.sum(exactly, limit, soon)
 	if !ok || first.total(true) <= limit {
 		return first.total(true), ok
 	}
-	second, ok := t.sum(exactly, limit, deadline)
+	second, ok := t.sum(exactly, limit, soon)
 	return min(first.total(true), second.total(true)), ok
 }
+
+// exactTime bounds the exact sums. A program that is above the limit by the quick
+// one, and keeps its page tables locked, has this long.
+const exactTime = time.Second
 
 // held is one sample.
 type held struct {

@@ -43,17 +43,6 @@ const (
 	unchargedSocket = true
 )
 
-// uncharged is what the kernel holds for the tree and charges no cgroup for, and
-// whether that was known in time.
-func (t *tree) uncharged(limit int64, deadline time.Time) (int64, bool) {
-	sockets, ok := t.sockets(unchargedSocket, deadline)
-	if !ok {
-		return sockets, false
-	}
-	locks, ok := t.locks(limit, deadline)
-	return sockets + locks, ok
-}
-
 // What a TCP socket itself takes, about, and what is left of one in TIME_WAIT.
 const (
 	socketSize = 2500

@@ -14,12 +14,13 @@ const sampleEvery = 20 * time.Millisecond
 
 // sampleTime bounds one look. A program can make its figures slow to read (many
 // processes that map much, and leave no CPU to anybody else): what could not be
-// measured in that time is over the limit.
-const sampleTime = time.Second
+// measured in that time is over the limit. A busy host alone must not be taken
+// for that, so it is many times what a look takes.
+const sampleTime = 5 * time.Second
 
-// unchargedTime is the same for what no cgroup is charged for. The cgroup holds
-// the rest: there is more time, and a busy host is no reason to end a run.
-const unchargedTime = 5 * time.Second
+// locksTime is the same for locks, which may lie behind each of many
+// descriptors. A cgroup holds everything else meanwhile.
+const locksTime = 30 * time.Second
 
 // longestPause bounds the wait after a look that took long. The supervisor
 // spends a fifth of one CPU on looking at most, until that is reached.
@@ -37,8 +38,11 @@ type watchdog struct {
 	cpuSeen, memorySeen atomic.Int64 // highest samples
 }
 
+// watches is how many there are at most; each reports once.
+const watches = 3
+
 func newWatchdog(b *Box) *watchdog {
-	return &watchdog{box: b, over: make(chan result.Outcome, 2), done: make(chan struct{})}
+	return &watchdog{box: b, over: make(chan result.Outcome, watches), done: make(chan struct{})}
 }
 
 // start begins to watch. Init must be alive: what cannot be seen now is an
@@ -64,7 +68,14 @@ func (w *watchdog) start(initPID int) error {
 		}
 		go w.watch(result.Memory, sampleTime, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
 	} else if w.box.UnchargedMax > 0 {
-		go w.watch(result.Memory, unchargedTime, func(deadline time.Time) bool { return w.uncharged(t, deadline) > w.box.UnchargedMax })
+		go w.watch(result.Memory, sampleTime, func(deadline time.Time) bool {
+			used, ok := t.sockets(unchargedSocket, deadline)
+			return !ok || used > w.box.UnchargedMax
+		})
+		go w.watch(result.Memory, locksTime, func(deadline time.Time) bool {
+			used, ok := t.locks(w.box.UnchargedMax, deadline)
+			return !ok || used > w.box.UnchargedMax
+		})
 	}
 	return nil
 }
@@ -74,7 +85,7 @@ func (w *watchdog) stop() { close(w.done) }
 // watch looks again and again until look says that the limit is passed, or does
 // not answer within most.
 func (w *watchdog) watch(cause result.Outcome, most time.Duration, look func(deadline time.Time) bool) {
-	report := func() { w.over <- cause } // once for each watch: there is room
+	report := func() { w.over <- cause } // there is room
 	pause := time.NewTimer(sampleEvery)
 	defer pause.Stop()
 	for {
@@ -127,15 +138,6 @@ func (w *watchdog) memory(t *tree, deadline time.Time) int64 {
 	raise(&w.memorySeen, used)
 	if !ok {
 		return w.box.MemoryMax + 1
-	}
-	return used
-}
-
-// uncharged is what no cgroup counts.
-func (w *watchdog) uncharged(t *tree, deadline time.Time) int64 {
-	used, ok := t.uncharged(w.box.UnchargedMax, deadline)
-	if !ok {
-		return w.box.UnchargedMax + 1
 	}
 	return used
 }
