@@ -120,7 +120,7 @@ func (s *soak) hostile() []*program {
 		sh("sleeper", "--timeout 1s", "echo begun; sleep 1000", want{outcome: result.Timeout, exit: result.ExitTimeout, stdout: "begun\n"}),
 		sh("deaf and stopped", "--timeout 300ms", "trap '' TERM INT HUP QUIT; setsid sleep 1000 & kill -STOP $$", late),
 		c("pids limit", "--pids-limit 16", "forks", exits(0, "tasks 16\n")),
-		c("fork bomb", "--pids-limit 32 --timeout 400ms", "bomb", late),
+		c("fork bomb", "-m 256m --pids-limit 32 --timeout 400ms", "bomb", late),
 		sh("disk filler", "--disk 8m", "head -c 20m /dev/zero >/tmp/x 2>/dev/null; echo $?; stat -c %s /tmp/x",
 			want{outcome: result.Exited, check: within("1\n", 8<<20-128<<10, 8<<20)}),
 		sh("inode filler", "--disk-inodes 100", "i=0; while true 2>/dev/null >/tmp/$i; do i=$((i+1)); done 2>/dev/null; echo $i",
