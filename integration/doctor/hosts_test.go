@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
@@ -10,8 +11,8 @@ import (
 // refuses is who withholds something, as far as this host lets one know.
 func refuses(r doctor.Report) string {
 	for _, k := range r.Host.Kind {
-		if k == "docker container" {
-			return "the profile of this docker container (seccomp, AppArmor or SELinux)"
+		if strings.HasSuffix(k, " container") {
+			return "the profile of this " + k + " (seccomp, AppArmor or SELinux)"
 		}
 	}
 	return "the seccomp filter that this process is under"
@@ -148,6 +149,33 @@ func TestNoMountSetattr(t *testing.T) {
 			}
 			return w
 		}, doctor.DoesNot, func(doctor.Report) string { return "init: mount /usr: " + none })
+}
+
+// A call that init's process makes before all others: nothing can be tried, and
+// the process that ends by itself at once is told by that call, each time.
+func TestNoCloseRange(t *testing.T) {
+	const none = ": this kernel lacks a system call that sandglass needs, or the seccomp filter that this process is under hides it"
+	testkit.Requires(t, "userns")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		p := rules(t, who, "close_range=ENOSYS")
+		for range 5 {
+			r := p.report(t)
+			for _, l := range r.Layers {
+				switch {
+				case l.Name == "user namespace" || l.Name == "rlimits" || l.Name == "no_new_privs" || l.Name == "seccomp" || l.Name == "time":
+					if l.State != doctor.DoesNot || !strings.HasPrefix(l.Cause, "close ") || !strings.HasSuffix(l.Cause, none) {
+						t.Errorf("%+v", l)
+					}
+				case !strings.HasSuffix(l.Name, " limit") && l.State != doctor.NotTried:
+					t.Errorf("%+v", l)
+				}
+			}
+			if r.Run.State != doctor.DoesNot || r.Run.Error != layer(t, r, "user namespace").Cause {
+				t.Errorf("a run: %+v", r.Run)
+			}
+			p.agrees(t, r)
+		}
+	})
 }
 
 // A kernel without seccomp filters.
