@@ -192,4 +192,24 @@ var mutations = []mutation{
 		{"pkg/launch/spawn.go", "	if err = reachable(in.pidfd); err != nil {\n", "	if err := reachable(in.pidfd); false {\n"}}},
 	{control: "what no flag mends comes first", pkg: "doctor", fail: []string{"TestNothingToBeHad"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "	if e := r.init.Failed(); e != nil {\n", "	if e := r.init.Failed(); false {\n"}}},
+	{control: "CPU time of the dead seen by the watchdog", pkg: "limits", fail: []string{"TestCPUTimeWays"}, edits: []edit{
+		{"pkg/launch/tree.go", "		sum += n.own + n.waited\n", "		sum += n.own\n"}}},
+	{control: "CPU limit", pkg: "limits", fail: []string{"TestNeighbourKeepsItsShare"}, edits: []edit{
+		{"pkg/plan/limits.go", "CPUQuotaUS: l.MilliCPU * cpuPeriodUS / 1000, CPUPeriodUS: cpuPeriodUS,", ""}}},
+	{control: "scratch", pkg: "limits", fail: []string{"TestWritableMountsAreBounded"}, edits: []edit{
+		{"pkg/mount/mounts.go", `opts = append(opts, option{"nr_inodes", decimal(o.Inodes)})`, "_ = opts"}}},
+	{control: "file size limit", pkg: "limits", fail: []string{"TestFileSizeWays"}, edits: []edit{
+		{"pkg/plan/limits.go", "		rlimit(unix.RLIMIT_FSIZE, l.MaxFileSize()),\n", ""}}},
+	{control: "output counted", pkg: "limits", fail: []string{"TestOutputWays"}, edits: []edit{
+		{"pkg/launch/output.go", "	p.count.Bytes += n\n", ""}}},
+	{control: "flood dropped uncopied", pkg: "limits", fail: []string{"TestOutputFloodOfPages"}, edits: []edit{
+		{"pkg/launch/output.go", "os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil", "os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil"}}},
+	{control: "stuck reader given up", pkg: "limits", fail: []string{"TestReaderIsStuck"}, edits: []edit{
+		{"pkg/launch/output.go", "		if left <= 0 {", "		if false {"}}},
+	{control: "room waited for", pkg: "limits", fail: []string{"TestReaderOfANonBlockingPipe"}, edits: []edit{
+		{"pkg/launch/output.go", "!errors.Is(err, unix.EAGAIN)", "true"}}},
+	{control: "io limit", pkg: "limits", fail: []string{"TestIOThrottles"}, edits: []edit{
+		{"pkg/plan/limits.go", "for _, io := range l.IO {", "for _, io := range l.IO[:0] {"}}},
+	{control: "open files", pkg: "limits", fail: []string{"TestOpenFilesOfTheTree"}, edits: []edit{
+		{"pkg/plan/limits.go", "		openFiles(l.OpenFiles),\n", "		rlimit(unix.RLIMIT_NOFILE, 1024),\n"}}},
 }
