@@ -27,7 +27,7 @@ func grow(src, outside string, b []byte) {
 		mode := uint32(kind&0x1f) << 7
 		switch kind >> 5 {
 		case 0, 1:
-			if os.WriteFile(path, []byte(name), 0o600) == nil {
+			if create(path, []byte(name)) == nil {
 				unix.Chmod(path, mode)
 				files = append(files, path)
 			}
@@ -45,13 +45,25 @@ func grow(src, outside string, b []byte) {
 				os.Link(files[int(kind)%len(files)], path)
 			}
 		case 6:
-			if os.WriteFile(path, nil, 0o644) == nil {
+			if create(path, nil) == nil {
 				os.Truncate(path, 1<<(kind&0x1f))
 			}
 		case 7:
 			unix.Mknod(path, unix.S_IFSOCK|0o777, 0)
 		}
 	}
+}
+
+// create writes a new file. What is there already may be a pipe without a
+// reader, and to open that for writing would wait for one.
+func create(path string, content []byte) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = f.Write(content)
+	return err
 }
 
 // FuzzCollect collects whatever tree and limits the fuzzer thinks of. The
