@@ -14,7 +14,7 @@ var mutations = []mutation{
 		"TestSystemCallsAreRefused", "TestNoNewNamespaces", "TestForeignCallsAreKilled", "TestTerminalCannotBeTypedInto", "TestKeyringsAreOutOfReach",
 		"TestSocketFamilies", "TestNoSetUIDBitsInWritableMounts", "TestInitCannotBeTakenOver", "TestFilesCannotBeHeldBack",
 		"TestVolumesAreNotNamed"},
-		edits: []edit{{"pkg/boxinit/child.go", `c.Seccomp("seccomp", cfg.Seccomp)`, ""}, unread}},
+		edits: []edit{{"pkg/boxinit/child.go", `c.Seccomp("seccomp", cfg.Seccomp)`, ""}}},
 	{control: "seccomp of init", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"seccomp of init", filterSelf},
 `, ""}}},
@@ -45,15 +45,15 @@ var mutations = []mutation{
 		{"pkg/plan/mounts.go", `		return "socket"`, `		return ""`}}},
 	{control: "network namespace", fail: []string{"TestNetworkIsLoopbackAlone", "TestUnixSocketsOfTheHostAreOutOfReach"}, edits: []edit{
 		{"pkg/launch/spawn.go", "unix.CLONE_NEWPID | unix.CLONE_NEWNET |", "unix.CLONE_NEWPID |"},
-		{"pkg/boxinit/steps.go", "if !b.cfg.Loopback {", "if true {"}, unreadNS}},
+		{"pkg/boxinit/steps.go", "if !b.cfg.Loopback {", "if true {"}}},
 	{control: "loopback up", fail: []string{"TestLoopbackWorksInside"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "if !b.cfg.Loopback {", "if true {"}}},
 	{control: "ipc namespace", fail: []string{"TestHostSharedMemoryIsUnseen", "TestNeighboursAreApart"}, edits: []edit{
-		{"pkg/launch/spawn.go", " | unix.CLONE_NEWIPC", ""}, unreadNS}},
+		{"pkg/launch/spawn.go", " | unix.CLONE_NEWIPC", ""}}},
 	{control: "uts namespace", fail: []string{"TestHostnameAndIPCAreItsOwn"}, edits: []edit{
 		{"pkg/launch/spawn.go", " | unix.CLONE_NEWUTS", ""},
 		{"pkg/boxinit/steps.go", "if err := unix.Sethostname([]byte(b.cfg.Hostname)); err != nil {", "if err := error(nil); err != nil {"},
-		{"pkg/boxinit/steps.go", `return unix.Setdomainname([]byte("(none)"))`, "return nil"}, unreadNS}},
+		{"pkg/boxinit/steps.go", `return unix.Setdomainname([]byte("(none)"))`, "return nil"}}},
 	{control: "cgroup namespace", fail: []string{"TestSysShowsOnlyTheOwnCgroup"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "Box: wire.NoFD, CgroupNS: true,", "Box: wire.NoFD, CgroupNS: false,"}}},
 	{control: "own cgroup read-only", fail: []string{"TestSysShowsOnlyTheOwnCgroup"}, edits: []edit{
@@ -67,7 +67,7 @@ var mutations = []mutation{
 `, ""}, noLandlock}},
 	{control: "landlock", fail: []string{"TestLandlockIsReported", "TestLandlockAloneStopsASignal"}, edits: []edit{noLandlock}},
 	{control: "masked paths of proc", fail: []string{"TestProcIsMasked"}, edits: []edit{
-		{"pkg/rootfs/layers.go", "for _, name := range Masked {", "for _, name := range Masked[:0] {"}}},
+		{"pkg/rootfs/proc.go", "		p.add(wire.Op{Kind: wire.OpMask, Source: nothing, Target: \"/proc/\" + name})\n", ""}}},
 	{control: "proc sys read-only", fail: []string{"TestKernelSettingsCannotBeWritten", "TestPathsOfTheKernelsHelpers"}, edits: []edit{
 		{"pkg/rootfs/layers.go", `Source: "/proc/sys", Target: "/proc/sys", Attr: wire.ReadOnly`, `Source: "/proc/sys", Target: "/proc/sys", Attr: 0`}}},
 	{control: "few devices", fail: []string{"TestDevHoldsOnlyHarmlessNodes"}, edits: []edit{
@@ -76,14 +76,14 @@ var mutations = []mutation{
 		{"pkg/boxinit/child.go", `c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)`, "_ = r"}}},
 	{control: "capabilities of the program", fail: []string{"TestNoCapabilityInAnySet"}, edits: []edit{
 		{"pkg/boxinit/child.go", `	c.ClearCaps("capabilities")
-`, ""}, unread}},
+`, ""}}},
 	{control: "bounding set", fail: []string{"TestNoCapabilityInAnySet"}, edits: []edit{
-		{"pkg/boxinit/child.go", "for i := range uintptr(lastCap + 1) {", "for i := range uintptr(0) {"}, unread}},
+		{"pkg/boxinit/child.go", "for i := range uintptr(lastCap + 1) {", "for i := range uintptr(0) {"}}},
 	{control: "no_new_privs", fail: []string{"TestNoCapabilityInAnySet"}, edits: []edit{
 		// The filter then needs a capability, so the capabilities stay as well.
 		{"pkg/boxinit/child.go", `	c.Add("no_new_privs", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 `, ""}, {"pkg/boxinit/child.go", `	c.ClearCaps("capabilities")
-`, ""}, unread}},
+`, ""}}},
 	{control: "pids limit", fail: []string{"TestForkBombIsStopped"}, edits: []edit{
 		{"pkg/plan/limits.go", "MemoryMax: l.Memory, PidsMax: l.Pids,", "MemoryMax: l.Memory, PidsMax: 30000,"},
 		{"pkg/boxinit/child.go", `c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)`, "_ = r"}}},
@@ -118,7 +118,7 @@ var mutations = []mutation{
 	{control: "group removed", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterAnyEnd"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "if err := r.group.Close(); err != nil", "if err := error(nil); err != nil"}}},
 	{control: "group swept", pkg: "leftovers", fail: []string{"TestSupervisorKilled"}, edits: []edit{
-		{"pkg/cgroup/sweep.go", "if !strings.HasPrefix(name, prefix) ||", "if true || !strings.HasPrefix(name, prefix) ||"}}},
+		{"pkg/cgroup/sweep.go", "			if isRun(name) {\n", "			if false && isRun(name) {\n"}}},
 	{control: "death with the supervisor", pkg: "leftovers", fail: []string{"TestSupervisorKilled"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"die with the supervisor", dieWithSupervisor},
 `, ""}, {"pkg/boxinit/wait.go", "	wire.ReadFrame(control, 0)\n	os.Exit(1)", "	wire.ReadFrame(control, 0)\n	select {}"}}},
@@ -138,7 +138,7 @@ var mutations = []mutation{
 	{control: "terminals", fail: []string{"TestKernelQuotasOfTheUser"}, edits: []edit{
 		{"pkg/rootfs/layers.go", `const ptys = "64"`, `const ptys = "640"`}}},
 	{control: "owner of the user namespace", fail: []string{"TestKernelQuotasAreChargedToTheSandbox"}, edits: []edit{
-		{"pkg/launch/spawn.go", "		Owner:  id.owner(),\n", ""}}},
+		{"pkg/launch/spawn.go", "	p.Owner = id.owner()\n", ""}}},
 	{control: "no handler left in init", fail: []string{"TestInitCatchesNoSignal"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "return sys.DefaultPerThread()", "return nil"}}},
 	{control: "socket buffers on cgroup v1", pkg: "limits", fail: []string{"TestSocketBuffers"}, edits: []edit{
@@ -212,4 +212,16 @@ var mutations = []mutation{
 		{"pkg/plan/limits.go", "for _, io := range l.IO {", "for _, io := range l.IO[:0] {"}}},
 	{control: "open files", pkg: "limits", fail: []string{"TestOpenFilesOfTheTree"}, edits: []edit{
 		{"pkg/plan/limits.go", "		openFiles(l.OpenFiles),\n", "		rlimit(unix.RLIMIT_NOFILE, 1024),\n"}}},
+	{control: "rest of proc masked", pkg: "twohosts", fail: []string{"TestTwoHosts"}, edits: []edit{
+		{"pkg/rootfs/proc.go", "	p.add(wire.Op{Kind: wire.OpRest,", "	_ = (wire.Op{Kind: wire.OpRest,"}}},
+	{control: "own umask", pkg: "twohosts", fail: []string{"TestTwoHosts"}, edits: []edit{
+		{"pkg/boxinit/child.go", `	c.Add("umask", unix.SYS_UMASK, 0o022)
+`, ""}}},
+	{control: "cpuset joined", pkg: "twohosts", fail: []string{"TestNamesOfTheHost"}, edits: []edit{
+		{"pkg/cgroup/cpuset.go", "	if c := d.set(\"cpuset.sched_load_balance\", \"0\"); c != nil {", "	if true {\n		d.tasks = -1\n		return nil\n	}\n	if c := d.set(\"cpuset.sched_load_balance\", \"0\"); c != nil {"},
+		{"pkg/cgroup/v1.go", "		if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {", "		if ctrl == cpuset {\n		} else if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {"}}},
+	{control: "size of the sandbox in proc", pkg: "twohosts", fail: []string{"TestSizes"}, edits: []edit{
+		{"pkg/rootfs/proc.go", "		p.add(wire.Op{Kind: wire.OpMask, Source: facade", "		_ = (wire.Op{Kind: wire.OpMask, Source: facade"}}},
+	{control: "cpu affinity", pkg: "twohosts", fail: []string{"TestSizes"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "	r.cpus = cpus.Take(cpus.Count(r.spec.Limits.MilliCPU), os.Getpid()+int(serial.Load()))\n", "	r.cpus = &cpus.Set{}\n"}}},
 }

@@ -95,6 +95,7 @@ type Group struct {
 	run          dir // v2: sandglass-<id>, locked
 	init, box    dir // v2
 	v1           []dir
+	cpuAbove     bool   // v1: the tighter CPU limit of a group above holds
 	parent       string // v2
 	removeParent bool   // v2: the parent is the default one
 

@@ -217,6 +217,7 @@ func (g *Group) cpuV1(t *tree, d *dir) *cause {
 			q, per := readNumber(p+"/cpu.cfs_quota_us"), readNumber(p+"/cpu.cfs_period_us")
 			if q > 0 && per > 0 && float64(q)/float64(per) <= float64(quota)/float64(period) {
 				g.note("the cpu limit of " + p + " is tighter and holds instead")
+				g.cpuAbove = true
 				return nil
 			}
 		}

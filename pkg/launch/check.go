@@ -1,0 +1,236 @@
+package launch
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// seccompDead is the mode of a thread that its filter has killed: a program
+// whose first call is a foreign one can get there before the read-back, and
+// must not be able to make its own end look like a failure of ours.
+const seccompDead = "3"
+
+// Check compares what was read with what the run was planned to be. One value
+// that is weaker is an error. What a program may do to itself, such as lowering
+// a limit, is none: it may have run for a while by now.
+func (rb *ReadBack) Check() error {
+	for _, check := range []func() error{rb.checkStatus, rb.checkIdentity, rb.checkNamespaces, rb.checkLimits, rb.checkMounts} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return rb.groupErr
+}
+
+func (rb *ReadBack) checkStatus() error {
+	want := map[string]string{"NoNewPrivs": "1", "Seccomp": "2"}
+	for _, set := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		want[set] = "0000000000000000"
+	}
+	for field, value := range want {
+		got := rb.Status[field]
+		if field == "Seccomp" && got == seccompDead {
+			continue
+		}
+		if got != value {
+			return fmt.Errorf("%s of the program is %q, not %q", field, got, value)
+		}
+	}
+	// A program may add filters to ours.
+	if n, err := strconv.Atoi(rb.Status["Seccomp_filters"]); err != nil || n <= rb.filters {
+		return fmt.Errorf("the program has %q filters, its supervisor %d: the run's own is missing", rb.Status["Seccomp_filters"], rb.filters)
+	}
+	return nil
+}
+
+// checkIdentity: all four ids, and for a root caller no group beside.
+func (rb *ReadBack) checkIdentity() error {
+	id := rb.promised.identity
+	for field, n := range map[string]int{"Uid": id.HostUID, "Gid": id.HostGID} {
+		if want := strings.TrimSuffix(strings.Repeat(strconv.Itoa(n)+"\t", 4), "\t"); rb.Status[field] != want {
+			return fmt.Errorf("%s of the program is %q, not %q", field, rb.Status[field], want)
+		}
+	}
+	if groups := rb.Status["Groups"]; id.Mapped && groups != "" {
+		return fmt.Errorf("the program has the supplementary groups %q", groups)
+	}
+	return nil
+}
+
+func (rb *ReadBack) checkNamespaces() error {
+	for _, ns := range namespaces {
+		if rb.Namespaces[ns] == "" {
+			return fmt.Errorf("the %s namespace of the program is not known", ns)
+		}
+	}
+	for ns, inode := range rb.Namespaces {
+		own, err := os.Readlink("/proc/self/ns/" + ns)
+		if err == nil && own == inode && (ns != "cgroup" || !rb.exiting) {
+			return fmt.Errorf("the %s namespace is the host's own", ns)
+		}
+	}
+	return nil
+}
+
+// limitNames are the lines of /proc/PID/limits, in units of setrlimit(2).
+var limitNames = map[int32]string{
+	unix.RLIMIT_CORE: "Max core file size", unix.RLIMIT_NOFILE: "Max open files", unix.RLIMIT_FSIZE: "Max file size",
+	unix.RLIMIT_NPROC: "Max processes", unix.RLIMIT_STACK: "Max stack size", unix.RLIMIT_SIGPENDING: "Max pending signals",
+	unix.RLIMIT_MSGQUEUE: "Max msgqueue size", unix.RLIMIT_MEMLOCK: "Max locked memory",
+	unix.RLIMIT_RTPRIO: "Max realtime priority", unix.RLIMIT_NICE: "Max nice priority",
+}
+
+// checkLimits: neither of a limit's two values is above what was asked for.
+func (rb *ReadBack) checkLimits() error {
+	for _, r := range rb.promised.rlimits {
+		name := limitNames[r.Resource]
+		if name == "" {
+			return fmt.Errorf("rlimit %d cannot be read back", r.Resource)
+		}
+		soft, hard, ok := limit(rb.limits, name)
+		if !ok {
+			return fmt.Errorf("the program's limits do not tell %q", name)
+		}
+		if r.Resource == unix.RLIMIT_NPROC {
+			// The kernel counts init's threads with the program's.
+			r.Soft, r.Hard = r.Soft+uint64(rb.threads), r.Hard+uint64(rb.threads)
+		}
+		if soft > r.Soft || hard > r.Hard {
+			return fmt.Errorf("%s of the program is %d and %d, not %d and %d", name, soft, hard, r.Soft, r.Hard)
+		}
+	}
+	return nil
+}
+
+func limit(text []byte, name string) (soft, hard uint64, ok bool) {
+	for line := range bytes.Lines(text) {
+		rest, found := bytes.CutPrefix(line, []byte(name+" "))
+		f := bytes.Fields(rest)
+		if !found || len(f) < 2 {
+			continue
+		}
+		s, err1 := limitValue(string(f[0]))
+		h, err2 := limitValue(string(f[1]))
+		return s, h, err1 == nil && err2 == nil
+	}
+	return 0, 0, false
+}
+
+func limitValue(text string) (uint64, error) {
+	if text == "unlimited" {
+		return ^uint64(0), nil
+	}
+	return strconv.ParseUint(text, 10, 64)
+}
+
+// checkMounts: every mount is nosuid, and read-only but for those that were
+// planned to be writable; what was planned is there, with its options.
+func (rb *ReadBack) checkMounts() error {
+	places, trees := rb.promised.places()
+	seen := map[string][]string{} // the options of the last mount at a place
+	for line := range bytes.Lines(rb.mounts) {
+		f := strings.Fields(string(line))
+		dash := slices.Index(f, "-")
+		if dash < 6 || len(f) < dash+4 {
+			return fmt.Errorf("mountinfo of the sandbox: %q", line)
+		}
+		at, options := unescape(f[4]), strings.Split(f[5], ",")
+		seen[at] = append(options, strings.Split(f[dash+3], ",")...)
+		if !slices.Contains(options, "nosuid") {
+			return fmt.Errorf("the mount at %s is not nosuid", at)
+		}
+		writable, planned := places[at]
+		if !planned {
+			writable = slices.ContainsFunc(trees, func(top string) bool { return strings.HasPrefix(at, top+"/") })
+		}
+		if !writable && !slices.Contains(options, "ro") {
+			return fmt.Errorf("the mount at %s is not read-only", at)
+		}
+	}
+	return rb.promised.present(seen)
+}
+
+// places are where something is mounted, and whether it may be written to, and
+// those of the writable ones that bring what is mounted below.
+func (p *promise) places() (places map[string]bool, trees []string) {
+	places = map[string]bool{}
+	frozen := false
+	for i := range p.mounts {
+		o := &p.mounts[i]
+		frozen = frozen || o.Kind == wire.OpFreeze
+		write := frozen && o.Attr&wire.ReadOnly == 0
+		switch o.Kind {
+		case wire.OpBind, wire.OpTree, wire.OpInner, wire.OpTmpfs, wire.OpProc, wire.OpDevpts:
+			places[o.Target] = write
+		}
+		if write && o.Recursive {
+			trees = append(trees, o.Target)
+		}
+	}
+	return places, trees
+}
+
+// present: each planned mount is there, and those that have options have them.
+func (p *promise) present(seen map[string][]string) error {
+	for i := range p.mounts {
+		o := &p.mounts[i]
+		var want []string
+		switch o.Kind {
+		case wire.OpRoot:
+			if seen["/"] == nil {
+				return fmt.Errorf("the sandbox has no root of its own")
+			}
+			continue
+		case wire.OpBind, wire.OpTree, wire.OpInner:
+		case wire.OpTmpfs:
+			want = []string{"size=" + strconv.FormatUint(pages(o.Size)>>10, 10) + "k", "nr_inodes=" + strconv.FormatUint(o.Inodes, 10)}
+		case wire.OpProc:
+			want = strings.Split(string(o.Data), ",")
+		default:
+			continue
+		}
+		have, ok := seen[o.Target]
+		if !ok {
+			return fmt.Errorf("nothing is mounted at %s", o.Target)
+		}
+		for _, option := range want {
+			if option != "" && !slices.Contains(have, option) {
+				return fmt.Errorf("the mount at %s has not the option %s", o.Target, option)
+			}
+		}
+	}
+	return nil
+}
+
+// pages rounds up to whole pages, as tmpfs does with its size.
+func pages(n uint64) uint64 {
+	page := uint64(os.Getpagesize())
+	return (n + page - 1) / page * page
+}
+
+// unescape undoes what mountinfo does to blanks and backslashes (\040).
+func unescape(s string) string {
+	if !strings.Contains(s, "\\") {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
