@@ -85,6 +85,7 @@ func TestOutputFloodOfPages(t *testing.T) {
 		dir, prog := everyones(t), testkit.C(t, source(t, "output.c"))
 		p, release := testkit.Hold(t, testkit.Opts{Who: who}, "-v", prog+":"+testkit.Inside, "-v", dir+":/m:rw",
 			"--output-limit", "1m", "--timeout", "110s", "--", testkit.Inside, "flood", strconv.Itoa(1<<30), "/m/done")
+		p.WaitLine("flood")
 		testkit.Eventually(t, "the flood is over", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "done"))
 			return err == nil
@@ -93,10 +94,10 @@ func TestOutputFloodOfPages(t *testing.T) {
 		peak := figure(t, p.PID(), "status", "VmHWM: %d kB")
 		release()
 		o := p.Wait()
-		if o.Result.Outcome != result.Exited || o.Exit != 0 || o.Stdout != strings.Repeat("o", 1<<20) {
+		if o.Result.Outcome != result.Exited || o.Exit != 0 || o.Stdout != "flood\n"+strings.Repeat("o", 1<<20-6) {
 			t.Errorf("%s, exit %d, %d bytes of stdout", o.Result.Outcome, o.Exit, len(o.Stdout))
 		}
-		stream(t, "stdout", o.Result.Stdout, 1<<30, 1<<20)
+		stream(t, "stdout", o.Result.Stdout, 1<<30+6, 1<<20)
 		stream(t, "stderr", o.Result.Stderr, 1<<30, 1<<20)
 		if read > 16<<20 {
 			t.Errorf("the supervisor has read %d bytes", read)

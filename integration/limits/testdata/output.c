@@ -140,6 +140,7 @@ int main(int argc, char **argv) {
     else if (is(way, "moved")) { dup2(1, 9); close(0); close(1); put(9, n, 4096); }
     else if (is(way, "daemon") || is(way, "other") || is(way, "passed")) by_child(way, n);
     else if (is(way, "flood")) {
+        puts("flood"); fflush(stdout);
         flood(n);
         if (open(argv[3], O_CREAT | O_WRONLY, 0600) < 0) die(argv[3]);
         while (read(0, &c, 1) > 0);
