@@ -55,6 +55,32 @@ func without(t *testing.T, poor func(t *testing.T, who testkit.Who) place, expec
 	})
 }
 
+// A filter that knows clone3 no flags to look at, and allows namespaces by clone:
+// where limits are groups of cgroup v2 nothing can be started in them.
+func TestNoClone3(t *testing.T) {
+	const none = "clone: this kernel lacks a system call that sandglass needs, or the seccomp filter that this process is under hides it"
+	testkit.Requires(t, "cgroup2", "userns")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		if !who.Limited() {
+			testkit.Skip(t, "a delegated cgroup", "none")
+		}
+		base := place{who: who}.report(t)
+		p := rules(t, who, "clone3=ENOSYS")
+		r := p.report(t)
+		w := want{}
+		for _, l := range limits {
+			if layer(t, base, l+" limit").State == doctor.Works {
+				w[l+" limit"] = fails(none)
+			}
+		}
+		w.compare(t, base, r)
+		if r.Run.State != doctor.DoesNot || r.Run.Error != none {
+			t.Errorf("a run: %+v", r.Run)
+		}
+		p.agrees(t, r)
+	})
+}
+
 // This host as it is: every layer works, but for limits that an ordinary user
 // has no group for.
 func TestThisHost(t *testing.T) {
@@ -86,11 +112,16 @@ func TestDockerProfile(t *testing.T) {
 	}
 	without(t, func(t *testing.T, who testkit.Who) place {
 		return rules(t, who, "newns=EPERM", "unshare=EPERM", "setns=EPERM", "mount=EPERM", "umount2=EPERM", "pivot_root=EPERM",
-			"open_tree=EPERM", "move_mount=EPERM", "fsopen=EPERM", "mount_setattr=EPERM")
+			"open_tree=EPERM", "move_mount=EPERM", "fsopen=EPERM", "mount_setattr=EPERM", "clone3=ENOSYS")
 	}, func(who testkit.Who, r doctor.Report) want {
 		w := want{"user namespace": fails(cause(r))}.all(inNamespaces, untried("it needs the user namespace")).all(otherNamespaces, untried("it needs the user namespace"))
 		if who.IsRoot() {
 			w["id-mapped mounts"] = untried("it needs the user namespace")
+		}
+		if who.Limited() && r.Host.Cgroup == "v2" { // whose groups are cloned into, by clone3
+			for _, l := range limits {
+				w[l+" limit"] = fails("clone: this kernel lacks a system call that sandglass needs, or the seccomp filter that this process is under hides it")
+			}
 		}
 		return w
 	}, doctor.DoesNot, cause)

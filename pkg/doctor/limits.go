@@ -7,6 +7,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/cgroup"
+	"sandglass/pkg/launch"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
 )
@@ -66,6 +67,12 @@ func (e *examiner) limit(name string, set cgroup.Limits, place string) Layer {
 		return l
 	}
 	defer g.Close()
+	if g.InitFD() >= 0 { // a run's init begins in it
+		child := launch.Trial{Self: e.self, Identity: e.id, Argv: []string{arg0, noNewPrivs}, Group: g}
+		if r := child.Run(); r.What != "" {
+			return failed(l.Name, r)
+		}
+	}
 	version := "cgroup v2"
 	if g.EnforcedBy(name) == result.ByCgroup1 {
 		version = "cgroup v1"

@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"time"
@@ -63,7 +64,7 @@ func (in *Init) clone(self string, id Identity, group int) error {
 	defer unix.Close(pair[1])
 	if in.pid, in.pidfd, err = spawn(self, []string{boxinit.Arg0}, id, Namespaces, group, pair[1]); err != nil {
 		unix.Close(pair[0])
-		return err
+		return withoutGroup(err, self, id, group, pair[1])
 	}
 	if err = reachable(in.pidfd); err != nil {
 		unix.Close(pair[0])
@@ -73,6 +74,22 @@ func (in *Init) clone(self string, id Identity, group int) error {
 	}
 	in.control = os.NewFile(uintptr(pair[0]), "control")
 	return nil
+}
+
+// withoutGroup finds the better reason where clone3, which a group of cgroup v2
+// needs, is not there: filters of outer containers hide it, for they cannot look
+// at its flags, and refuse the namespaces themselves by clone.
+func withoutGroup(err error, self string, id Identity, group, control int) error {
+	if group < 0 || !errors.Is(err, unix.ENOSYS) || spawnStep(err) != stepClone {
+		return err
+	}
+	pid, pidfd, e := spawn(self, []string{boxinit.Arg0}, id, Namespaces, -1, control)
+	if e != nil {
+		return e
+	}
+	unix.Close(pidfd)
+	reapUnreachable(pid)
+	return err
 }
 
 // Failed is why init could not be started, nil when it was, or is no more than

@@ -6,6 +6,7 @@ import (
 
 	"sandglass/internal/sys"
 	"sandglass/pkg/boxinit"
+	"sandglass/pkg/cgroup"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -20,6 +21,8 @@ type Trial struct {
 	// the child where the caller is, for what needs none.
 	Namespaces uintptr
 	Argv       []string
+	// Group is what the child is cloned into, as init is on cgroup v2; nil for none.
+	Group *cgroup.Group
 }
 
 // Tried is what a trial came to.
@@ -72,8 +75,12 @@ func (t *Trial) Run() Tried {
 }
 
 func (t *Trial) spawn(control int) (pid, pidfd int, err error) {
+	group := -1
+	if t.Group != nil {
+		group = t.Group.InitFD()
+	}
 	if t.Namespaces != 0 {
-		return spawn(t.Self, t.Argv, t.Identity, t.Namespaces, -1, control)
+		return spawn(t.Self, t.Argv, t.Identity, t.Namespaces, group, control)
 	}
 	high, err := unix.FcntlInt(uintptr(control), unix.F_DUPFD_CLOEXEC, boxinit.ControlFD+1)
 	if err != nil {
@@ -82,7 +89,7 @@ func (t *Trial) spawn(control int) (pid, pidfd int, err error) {
 	defer unix.Close(high)
 	c := &sys.Calls{}
 	descriptors(c, high)
-	return sys.Spawn(initProgram(t.Self, t.Argv, c, high, -1), 0, func(int) error { return nil })
+	return sys.Spawn(initProgram(t.Self, t.Argv, c, high, group), 0, func(int) error { return nil })
 }
 
 func failedTrial(err error) Tried {
