@@ -61,6 +61,7 @@ func (p *pump) run() {
 			return
 		}
 		if err != nil {
+			p.lost(err)
 			return
 		}
 		if p.count.Truncated {
@@ -68,6 +69,17 @@ func (p *pump) run() {
 			return
 		}
 	}
+}
+
+// lost notes that the stream has ended before its end of file: what the caller
+// got is not all of it.
+func (p *pump) lost(err error) {
+	if err == io.EOF || errors.Is(err, os.ErrClosed) {
+		return
+	}
+	p.mu.Lock()
+	p.err = err
+	p.mu.Unlock()
 }
 
 // pass counts data and writes what is within the limit. It says whether the
