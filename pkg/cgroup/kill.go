@@ -56,8 +56,9 @@ func (g *Group) hasten() {
 func (g *Group) killV1() error {
 	var first error
 	g.stopForks()
+	killed := map[string]bool{} // nearly all are in each
 	for _, d := range g.v1 {
-		if err := killProcs(d.fd); err != nil && first == nil {
+		if err := killOthers(d.fd, killed); err != nil && first == nil {
 			first = err
 		}
 	}
@@ -96,8 +97,10 @@ const (
 // signalled, and the program can provoke that by forking fast. So the signal
 // goes to a pidfd, and only when the pid is still in the group after the pidfd
 // was opened: then the pidfd's process is either that one or dead.
-func killProcs(dir int) error {
-	killed := map[string]bool{}
+func killProcs(dir int) error { return killOthers(dir, map[string]bool{}) }
+
+// killOthers is killProcs for those that are not in killed, and adds them.
+func killOthers(dir int, killed map[string]bool) error {
 	for range killPasses {
 		pids, err := fresh(dir, killed)
 		if err != nil || len(pids) == 0 {

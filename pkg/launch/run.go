@@ -16,8 +16,11 @@ import (
 // the host hangs (a dead network file system below a mount, say).
 const setupTime = 30 * time.Second
 
-// reapTime bounds the wait for the kernel to end what was killed.
-const reapTime = 10 * time.Second
+// reapTime bounds the wait for the kernel to end what was killed. It takes some
+// ms, on a host whose CPUs are taken thirty times over some seconds (the end of a
+// mount namespace waits for all of them): only what never ends may be told as
+// that.
+const reapTime = time.Minute
 
 // Run starts the box and blocks until nothing of it runs any more. It always
 // kills what it started, whatever went wrong.
