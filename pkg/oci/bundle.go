@@ -10,6 +10,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
+	"sandglass/pkg/policy"
 
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +23,7 @@ func (b *Bundle) Write(dir string) error {
 	if err != nil {
 		return refuse(dir, err)
 	}
-	root, err := create(resolved)
+	root, err := b.create(resolved)
 	if err != nil {
 		return refuse(resolved, err)
 	}
@@ -44,13 +45,16 @@ func (b *Bundle) Write(dir string) error {
 
 // create makes the directory below one that is held open, and keeps to what it
 // made whatever becomes of the name.
-func create(dir string) (*os.Root, error) {
+func (b *Bundle) create(dir string) (*os.Root, error) {
 	parent, name := hostpath.Split(dir)
 	fd, err := hostpath.OpenDir(parent)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(fd)
+	if err := b.outOfReach(fd, name, dir); err != nil {
+		return nil, err
+	}
 	if err := unix.Mkdirat(fd, name, 0o755); err != nil {
 		return nil, err
 	}
@@ -64,6 +68,22 @@ func create(dir string) (*os.Root, error) {
 		return nil, err
 	}
 	return root, root.Chmod(".", 0o755) // the runtime's unprivileged id enters it
+}
+
+// outOfReach: a program that can write to its own bundle says what the next start
+// of it mounts, filters and runs, as the host's root.
+func (b *Bundle) outOfReach(parent int, name, dir string) error {
+	r := &hostpath.Reach{}
+	for _, m := range b.plan.Input.Mounts {
+		if m.Write {
+			r.Add(m.Path, m.Dev, m.Ino, m.Dir)
+		}
+	}
+	source, err := r.Holds(parent, name, dir)
+	if err == nil && source != "" {
+		return policy.InReach("--bundle", dir, source)
+	}
+	return err
 }
 
 func (e *entry) write(root *os.Root) error {
@@ -116,6 +136,8 @@ func refuse(dir string, err error) error {
 	var link *hostpath.LinkError
 	var at *fs.PathError
 	switch {
+	case errors.As(err, new(*refusal.Error)):
+		return err
 	case errors.As(err, &link):
 		return refusal.Newf("--bundle: %s is a symbolic link, which a program could have made: name the place that it leads to", refusal.Word(link.Link)).
 			Hint("readlink -f -- %s   # where it leads now", refusal.Shell(dir))

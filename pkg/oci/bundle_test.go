@@ -157,6 +157,26 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// A program must not be able to rewrite the bundle that it is started from.
+func TestBundleIsOutOfReach(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(dir+"/sub", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, write := range []bool{true, false} {
+		b := bundle(t, func(s *policy.Spec) { s.Mounts = []policy.Mount{{Source: dir, Target: "/data", Write: write}} })
+		for _, name := range []string{dir + "/b", dir + "/sub/b"} {
+			err := b.Write(name)
+			if r, ok := err.(*refusal.Error); write && (!ok || !strings.Contains(r.What, "inside the writable mount")) {
+				t.Errorf("%s in a writable mount: %v", name, err)
+			}
+			if !write && err != nil {
+				t.Errorf("%s in a read-only mount: %v", name, err)
+			}
+		}
+	}
+}
+
 // What has no translation is refused and not left out.
 func TestNoHoles(t *testing.T) {
 	tr := &tree{bundle: &Bundle{}, spec: &policy.Spec{}}
