@@ -152,10 +152,17 @@ func unlisted(list []leak, names []string) []string {
 	return left
 }
 
-// report fails the test for each name that tells two hosts apart and is not listed.
+// report fails the test for each name that tells two hosts apart and is not
+// listed. With -v it prints what is, byte by byte.
 func report(t *testing.T, list []leak, a, b dump) {
 	t.Helper()
-	for _, name := range unlisted(list, differs(a, b)) {
+	names := differs(a, b)
+	if testing.Verbose() {
+		for _, name := range names {
+			t.Logf("differs: %s: %q, %q", name, a[name], b[name])
+		}
+	}
+	for _, name := range unlisted(list, names) {
 		t.Errorf("%s differs and is not in docs/LEAKS.md: %.300q, %.300q", name, a[name], b[name])
 	}
 }

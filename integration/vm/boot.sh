@@ -11,6 +11,7 @@
 #   LIMIT=600        seconds until the machine is stopped
 #   CONSOLE=FILE     keep the kernel's messages
 #   APPEND=WORDS     more of the kernel's command line
+#   CPUS=2 MEMORY=2G
 set -euo pipefail
 dir=$(realpath "$1") file=$(realpath "$2")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -48,8 +49,8 @@ for _ in $(seq 500); do [ -S "$tmp/share.sock" ] && break; sleep 0.02; done
 # no_timer_check: on a busy host the kernel finds that its timer does not work.
 # erms and fsrm are string instructions that it does byte by byte.
 timeout "${LIMIT:-600}" qemu-system-x86_64 -M q35 -accel tcg,thread=single -cpu max,erms=off,fsrm=off,la57=off \
-  -smp 2 -m 2G -nodefaults -no-reboot -display none \
-  -object memory-backend-memfd,id=ram,size=2G,share=on -numa node,memdev=ram \
+  -smp "${CPUS:-2}" -m "${MEMORY:-2G}" -nodefaults -no-reboot -display none \
+  -object "memory-backend-memfd,id=ram,size=${MEMORY:-2G},share=on" -numa node,memdev=ram \
   -chardev "socket,id=share,path=$tmp/share.sock" -device vhost-user-fs-pci,chardev=share,tag=host \
   -drive "file=$tmp/disk,if=virtio,format=raw,cache=unsafe" -drive "file=$tmp/swap,if=virtio,format=raw,cache=unsafe" \
   -kernel "$dir/vmlinuz" -initrd "$tmp/initrd" \
