@@ -12,7 +12,21 @@ import (
 	"sandglass/pkg/result"
 )
 
-func TestMain(m *testing.M) { testkit.Main(m) }
+// trace is the tracer's main, nil where there is none; see tracer_amd64_test.go.
+// envTrace makes the test binary a tracer. Its value is what to do.
+var trace func(orders string)
+
+const envTrace = "SANDGLASS_TEST_TRACE"
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(envTrace); text != "" && trace != nil {
+		trace(text)
+	}
+	if stage := os.Getenv(envRoom); stage != "" {
+		makeNamespaces(stage)
+	}
+	testkit.Main(m)
+}
 
 // busy is a program that leaves as much behind as it can: daemons in sessions
 // of their own, stopped and deaf children, files, IPC objects, sockets.
