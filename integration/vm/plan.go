@@ -50,7 +50,7 @@ const (
 	readme = "^TestREADME$"
 	// Doctor's hosts that are poor by their control groups, or another way with
 	// them: what a filter does depends on no kernel, and each host costs seconds.
-	poorHosts = "^Test(DockerProfile|NoClone3|NoCgroup|ReadOnlyCgroup)$"
+	poorHosts = "^Test(DockerProfile|NoClone3|ReadOnlyCgroup)$"
 	// They write through a mount of a tmpfs as root, which is refused by name
 	// before Linux 6.3: see TestTmpfsIDMap of integration/v2.
 	tmpfsIDMap = "^TestNothingIsMadeInMountedDirectories$"
