@@ -99,6 +99,13 @@ func TestMemoryHidden(t *testing.T) {
 	})
 }
 
+// Every program cannot be seen for a moment when it starts: that is no verdict.
+func TestMemoryHiddenAtTheStart(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		ended(t, hog(t, who, "--memory 48m --timeout 60s", "memory starts 1"), result.Exited, 0, "held 1\n")
+	})
+}
+
 // Half in the scratch and half in memory is too much together.
 func TestMemoryAndScratch(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {

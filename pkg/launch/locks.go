@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -81,9 +80,9 @@ const locksShare = 4
 // these do: the filter refuses the other kind (F_OFD_SETLK), which a mapping or a
 // message on its way keeps without any. It stops above most.
 func locksOf(task int, most int64, deadline time.Time) (sum int64, ok bool) {
-	fd, err := unix.Open("/proc/"+strconv.Itoa(task)+"/fdinfo", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, !alive(task)
+	fd, ok := openTask(task, "fdinfo", deadline)
+	if fd < 0 {
+		return 0, ok
 	}
 	dir := os.NewFile(uintptr(fd), "fdinfo")
 	defer dir.Close()

@@ -128,14 +128,6 @@ func same(a, b, what int) bool {
 	return errno == 0 && r == 0
 }
 
-// alive says whether a thread still has memory. One that has and does not let
-// its descriptors be seen (PR_SET_DUMPABLE of prctl(2), a program that its user
-// may not read) could hold any amount by them: it cannot be measured.
-func alive(task int) bool {
-	_, ok := quickly(task)
-	return ok
-}
-
 // quickly reads the kernel's counters. Page tables count: a program can have
 // many times more of them than of memory that they lead to. It is false for a
 // thread that has none any more.
@@ -191,24 +183,25 @@ func (t *tree) files(p *process, seen map[uint64]bool, deadline time.Time) (sum 
 		if time.Now().After(deadline) {
 			return sum, false
 		}
-		n, open := t.filesOf(task, seen)
-		if !open && alive(task) {
+		dir, ok := openTask(task, "fd", deadline)
+		if !ok {
 			return sum, false
 		}
-		if open {
-			looked = task
+		if dir < 0 {
+			continue
 		}
+		n, ok := t.filesOf(dir, seen)
+		if !ok {
+			return sum, false
+		}
+		looked = task
 		sum += n
 	}
 	return sum, true
 }
 
 // filesOf is files for one thread. They are looked at, never opened.
-func (t *tree) filesOf(task int, seen map[uint64]bool) (sum int64, ok bool) {
-	dir, err := unix.Open("/proc/"+strconv.Itoa(task)+"/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return 0, false
-	}
+func (t *tree) filesOf(dir int, seen map[uint64]bool) (sum int64, ok bool) {
 	f := os.NewFile(uintptr(dir), "fd")
 	defer f.Close()
 	names, err := f.Readdirnames(-1)

@@ -63,7 +63,7 @@ func TestTreeFiles(t *testing.T) {
 	f := os.NewFile(uintptr(fd), "memfd")
 	defer f.Close()
 	self := newTree(os.Getpid())
-	before, _ := self.filesOf(os.Getpid(), map[uint64]bool{})
+	before, _ := self.files(&process{tasks: []int{os.Getpid()}}, map[uint64]bool{}, far())
 	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestTreeFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(copied)
-	if got, ok := self.filesOf(os.Getpid(), map[uint64]bool{}); !ok || got != before+1<<20 {
+	if got, ok := self.files(&process{tasks: []int{os.Getpid()}}, map[uint64]bool{}, far()); !ok || got != before+1<<20 {
 		t.Errorf("%d bytes, want %d", got, before+1<<20)
 	}
 	if alive(1<<30) || !alive(os.Getpid()) {

@@ -1,0 +1,41 @@
+package launch
+
+import (
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// hiddenTime is how long a thread may hide its descriptors in a row.
+const hiddenTime = time.Second
+
+// openTask opens a directory of a living thread's in /proc, or gives -1 for one
+// that has ended. It is false for a thread that hides (PR_SET_DUMPABLE of
+// prctl(2), a program that its user may not read): it could hold any amount by
+// its descriptors.
+//
+// Each program hides for a moment when it starts: execve(2) lets the parent of a
+// vfork(2) go before it says that the new memory may be seen (begin_new_exec in
+// fs/exec.c), and until then what counts is init's, which may not.
+func openTask(task int, name string, deadline time.Time) (fd int, ok bool) {
+	path := "/proc/" + strconv.Itoa(task) + "/" + name
+	for began := time.Now(); ; time.Sleep(time.Millisecond) {
+		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			return fd, true
+		}
+		if !alive(task) {
+			return -1, true
+		}
+		if now := time.Now(); now.Sub(began) > hiddenTime || now.After(deadline) {
+			return -1, false
+		}
+	}
+}
+
+// alive says whether a thread still has memory.
+func alive(task int) bool {
+	_, ok := quickly(task)
+	return ok
+}
