@@ -18,7 +18,7 @@ var Masked = []string{
 	"sys/kernel/tainted", "sys/kernel/bootloader_type", "sys/kernel/bootloader_version",
 	// How much the host has open, and what is registered or attached there.
 	"sys/kernel/pty/nr", "sys/fs/file-nr", "sys/fs/inode-nr", "sys/fs/inode-state", "sys/fs/dentry-state", "sys/fs/aio-nr",
-	"sys/fs/binfmt_misc", "sys/fs/quota", "sys/fs/nfs", "sys/dev", "sys/sunrpc", "sys/kernel/sched_domain",
+	"sys/fs/binfmt_misc", "sys/fs/quota", "sys/fs/nfs", "sys/dev", "sys/sunrpc", "sys/kernel/sched_domain", "sys/kernel/watchdog_cpumask",
 }
 
 // procOpen is what a program may see of /proc beside processes and Sized: its
