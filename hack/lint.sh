@@ -1,5 +1,5 @@
 #!/bin/bash
-# Fails on any finding of gofmt, go vet or staticcheck, for both architectures.
+# Fails on any finding of gofmt, go mod tidy, go vet or staticcheck, for both architectures.
 #
 #   hack/lint.sh STATICCHECK
 set -euo pipefail
@@ -12,6 +12,7 @@ if [ -n "$unformatted" ]; then
   echo "$unformatted"
   failed=1
 fi
+go mod tidy -diff || failed=1
 for arch in amd64 arm64; do
   # Without cgo, so that one machine can look at both: the one file that needs
   # it is looked at below.
