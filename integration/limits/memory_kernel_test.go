@@ -58,10 +58,10 @@ func TestMemoryOfTheKernelIsBounded(t *testing.T) {
 			{"xattrs", "ENOSPC EOPNOTSUPP", 0},
 			{"procs", "EMFILE", 8 * 1000 * 4}, // each has a buffer of a page
 			{"filters", "ENOMEM", 0},
-			{"absent", "0 ENOENT", 4 << 10}, // the kernel forgets names when it needs the memory
+			{"absent", "0 ENOENT", 8 << 10}, // the kernel forgets names when it needs the memory
 		} {
 			t.Run(c.kind, func(t *testing.T) {
-				o := kernel(t, who, "--memory 64m --timeout 100s", c.kind+" 8")
+				o := kernel(t, who, "--memory 40m --timeout 100s", c.kind+" 8")
 				ended(t, o, result.Exited, 0, o.Stdout)
 				lines := strings.Split(strings.TrimSuffix(o.Stdout, "\n"), "\n")
 				for _, line := range lines {
@@ -70,8 +70,8 @@ func TestMemoryOfTheKernelIsBounded(t *testing.T) {
 						t.Errorf("%q, want one of %s", line, c.why)
 					}
 				}
-				if peak := o.Result.MemoryPeakBytes; len(lines) != 8 || o.Result.OOMKills != 0 || peak > 64<<20 || peak < c.least<<10 {
-					t.Errorf("%d lines, oom_kills %d, memory_peak_bytes %d, want %d to %d", len(lines), o.Result.OOMKills, peak, c.least<<10, 64<<20)
+				if peak := o.Result.MemoryPeakBytes; len(lines) != 8 || o.Result.OOMKills != 0 || peak > 40<<20 || peak < c.least<<10 {
+					t.Errorf("%d lines, oom_kills %d, memory_peak_bytes %d, want %d to %d", len(lines), o.Result.OOMKills, peak, c.least<<10, 40<<20)
 				}
 			})
 		}
@@ -99,10 +99,9 @@ func TestMemoryThatNoCgroupCounts(t *testing.T) {
 				if o.Result.Signal != 9 || o.Result.OOMKills != 0 && !charged {
 					t.Errorf("signal %d, oom_kills %d", o.Result.Signal, o.Result.OOMKills)
 				}
-				// The watchdog may have run out of time while it counted locks.
-				seen := who.Limited() || kind == "locks" || o.Result.MemoryPeakBytes > 24<<20
-				if !seen || who.Limited() && o.Result.MemoryPeakBytes > 24<<20 {
-					t.Errorf("memory_peak_bytes %d", o.Result.MemoryPeakBytes)
+				// No cgroup has seen it; the watchdog has, or has run out of time.
+				if peak := o.Result.MemoryPeakBytes; who.Limited() && peak > 24<<20 || !who.Limited() && peak == 0 {
+					t.Errorf("memory_peak_bytes %d", peak)
 				}
 			})
 		})

@@ -29,11 +29,14 @@ func (t *tree) memory(limit int64, deadline time.Time) (int64, bool) {
 	// pass may count a page several times. Two in a row hardly do.
 	soon := time.Now().Add(exactTime)
 	first, ok := t.sum(exactly, limit, soon)
-	if !ok || first.total(true) <= limit {
-		return first.total(true), ok
+	if ok && first.total(true) <= limit {
+		return first.total(true), true
 	}
-	second, ok := t.sum(exactly, limit, soon)
-	return min(first.total(true), second.total(true)), ok
+	second, ok2 := t.sum(exactly, limit, soon)
+	if !ok || !ok2 {
+		return quick.total(false), false
+	}
+	return min(first.total(true), second.total(true)), true
 }
 
 // exactTime bounds the exact sums. A program that is above the limit by the quick

@@ -146,11 +146,15 @@ static long dirs(void) {
     return n;
 }
 
-/* absent: names that are not there, in a file system of the host. */
+/* absent: names that are not there, and were not for any run before, in a file system of the host. */
 static long absent(void) {
-    char name[256]; struct stat st;
-    for (long i = 0; i < 20000; i++) { snprintf(name, sizeof name, "/usr/lib/%d-%0200ld", getpid(), i); stat(name, &st); }
-    return 20000;
+    char name[256]; struct stat st; struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    for (long i = 0; i < 8000; i++) {
+        snprintf(name, sizeof name, "/usr/lib/%d-%ld-%ld-%0180ld", getpid(), (long)now.tv_sec, (long)now.tv_nsec, i);
+        stat(name, &st);
+    }
+    return 8000;
 }
 
 static long xattrs(void) {

@@ -45,10 +45,15 @@ static void leaderless(int threads) {
 #define THREAD (CLONE_VM | CLONE_FS | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM)
 
 /* relay: no first thread, and each of the others starts the next one and ends. */
+static volatile pid_t busy[64]; /* the kernel clears it when that stack is free again */
+
 static int runner(void *arg) {
     long n = (long)arg + 1;
+    int i = n % 64;
     if (n == 1000) take(much); /* the first thread has long ended */
-    while (clone(runner, stack[n % 64] + sizeof stack[0], THREAD | CLONE_FILES, (void *)n) < 0);
+    while (busy[i]) sched_yield();
+    busy[i] = 1;
+    while (clone(runner, stack[i] + sizeof stack[0], THREAD | CLONE_FILES | CLONE_CHILD_CLEARTID, (void *)n, 0, 0, &busy[i]) < 0) sched_yield();
     return 0;
 }
 
