@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -82,6 +83,9 @@ func TestNamesOfTheHost(t *testing.T) {
 		}
 		shows := map[string][]string{}
 		for name, value := range d {
+			if group := groupName.FindString(value); group != "" {
+				t.Errorf("%s shows %q, a group's name with the supervisor's PID", name, group)
+			}
 			for _, kind := range []string{"host", "domain", "path", "volume", "user", "machine", "key", "mount", "environment", "process", "source"} {
 				if strings.Contains(value, second.name+"-"+kind) || strings.Contains(name, second.name+"-"+kind) {
 					shows[kind] = append(shows[kind], name)
@@ -101,6 +105,9 @@ func TestNamesOfTheHost(t *testing.T) {
 		}
 	})
 }
+
+// groupName is how a run's cgroups are called on the host.
+var groupName = regexp.MustCompile(`sandglass-[0-9]+-[0-9]+-`)
 
 // mayShow is for the two kinds that mountinfo cannot be kept from telling.
 func mayShow(kind, name string) bool {
