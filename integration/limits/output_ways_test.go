@@ -84,12 +84,16 @@ func TestOutputFloodOfPages(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		dir, prog := everyones(t), testkit.C(t, source(t, "output.c"))
 		p, release := testkit.Hold(t, testkit.Opts{Who: who}, "-v", prog+":"+testkit.Inside, "-v", dir+":/m:rw",
-			"--output-limit", "1m", "--timeout", "110s", "--", testkit.Inside, "flood", strconv.Itoa(1<<30), "/m/done")
+			"--output-limit", "1m", "--timeout", "280s", "--", testkit.Inside, "flood", strconv.Itoa(1<<30), "/m/done")
 		p.WaitLine("flood")
 		testkit.Eventually(t, "the flood is over", func() bool {
 			_, err := os.Stat(filepath.Join(dir, "done"))
-			return err == nil
+			return err == nil || zombie(p.PID())
 		})
+		if zombie(p.PID()) {
+			o := p.Wait()
+			t.Fatalf("ended by itself: %s, exit %d, %q, %+v, %+v", o.Result.Outcome, o.Exit, o.Result.Error, o.Result.Stdout, o.Result.Stderr)
+		}
 		read := figure(t, p.PID(), "io", "rchar: %d")
 		peak := figure(t, p.PID(), "status", "VmHWM: %d kB")
 		release()
@@ -106,6 +110,12 @@ func TestOutputFloodOfPages(t *testing.T) {
 			t.Errorf("the supervisor has taken %d kB", peak)
 		}
 	})
+}
+
+// zombie says that a run has ended, which nobody has waited for yet.
+func zombie(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	return err != nil || strings.Contains(string(text), "\nState:\tZ")
 }
 
 // figure reads one number of /proc/PID/FILE.
