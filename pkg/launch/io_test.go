@@ -13,15 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func namespacesOfSelf(t *testing.T) string {
-	t.Helper()
-	link, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return link
-}
-
 func pipe(t *testing.T) (r, w *os.File) {
 	t.Helper()
 	r, w, err := os.Pipe()
