@@ -30,6 +30,7 @@ func apiRuns(t *testing.T, work string) {
 		s := sandbox.Default()
 		s.InitPath = testkit.Binary(t)
 		s.Program.Command = []string{"sh", "-c", script}
+		s.Limits.Timeout = 5 * time.Minute
 		s.Mounts = []policy.Mount{{Source: work, Target: "/data"}} // with an id mapping of its own
 		if !testkit.AsRoot(t).Limited() {
 			s.AllowDegraded = []string{"memory", "cpu", "pids"}

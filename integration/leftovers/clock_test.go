@@ -60,8 +60,9 @@ func TestClockThatJumps(t *testing.T) {
 				if o.Result.WallMS < 0 || o.Result.WallMS > (10*time.Minute).Milliseconds() || r == limited && o.Result.WallMS < 20000 {
 					t.Errorf("by %v: %d ms", by, o.Result.WallMS)
 				}
-				nothing(t, before, o.PID, work)
 			}
+			nothing(t, before, p.PID(), work)
+			nothing(t, before, limited.PID(), work)
 		}
 	})
 }

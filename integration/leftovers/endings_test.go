@@ -37,7 +37,7 @@ func TestNothingIsLeftOnAFullDisk(t *testing.T) {
 	both(t, func(t *testing.T, who testkit.Who) {
 		dir := small(t, who)
 		before := look(t, dir)
-		o := testkit.Run(t, testkit.Opts{Who: who}, "--out", dir, "--", "sh", "-c", busy+"echo small >/out/a; head -c 300000 /dev/zero >/out/b")
+		o := testkit.Run(t, testkit.Opts{Who: who}, "--timeout", "300s", "--out", dir, "--", "sh", "-c", busy+"echo small >/out/a; head -c 300000 /dev/zero >/out/b")
 		if o.Exit != 125 || o.Result.Outcome != result.Exited || o.Result.ExitCode != 0 || !strings.Contains(o.Stderr, "no space left on device") {
 			t.Errorf("exit %d, outcome %s %d, %s", o.Exit, o.Result.Outcome, o.Result.ExitCode, o.Stderr)
 		}
@@ -56,7 +56,7 @@ func TestNothingIsLeftOnAFullDisk(t *testing.T) {
 			}
 		}
 		before = look(t, dir)
-		o = testkit.Run(t, testkit.Opts{Who: who, Setup: withoutResult}, "--result", dir+"/result.json", "--", "sh", "-c", busy)
+		o = testkit.Run(t, testkit.Opts{Who: who, Setup: withoutResult}, "--timeout", "300s", "--result", dir+"/result.json", "--", "sh", "-c", busy)
 		if o.Exit != 125 || !strings.Contains(o.Stderr, "no space left on device") {
 			t.Errorf("exit %d, %s", o.Exit, o.Stderr)
 		}

@@ -41,6 +41,8 @@ const (
 // Left out, by name:
 const (
 	needsGo = "Fault|Mutant" // they build a changed command, which only the host can
+	// Hundreds of runs, most of them under a tracer: the host does them in a minute.
+	calls = "EveryFailedCall|KilledAtEveryCall|AfterManyInARow|NamespacesAreGivenBack"
 	// Thousands of runs, or one for each signal: the host does them in seconds.
 	races  = "^TestSourceSwappedWhileStarting$"
 	floods = "^(TestOutputFlood|TestKillAll)$"
@@ -80,9 +82,9 @@ func plan() []machine {
 	}
 	root := append([]string{"root"}, has...)
 	return []machine{
-		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(needsGo+"|"+tmpfsIDMap),
+		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(needsGo+"|"+calls+"|"+tmpfsIDMap),
 			suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
-		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(needsGo),
+		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(needsGo+"|"+calls),
 			suite{pkg: "integration/compat", skip: jvm}, suite{pkg: "pkg/check"})},
 		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
 			{pkg: "integration/vm", user: true},
