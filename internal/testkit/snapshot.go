@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"sandglass/pkg/hostid"
 )
 
 // Snapshot is what a run could leave on the host. On a host where others work
@@ -21,6 +23,7 @@ type Snapshot struct {
 	Files     []string // of the directories where things are left
 	IPC       []string // System V objects
 	Net       []string // network devices
+	Keys      []string // host ids of sandboxes that have keys or keyrings
 }
 
 // TakeSnapshot looks at the host. dirs are looked at besides the usual places.
@@ -54,7 +57,22 @@ func Look(dirs ...string) (Snapshot, error) {
 	for _, d := range append([]string{"/tmp", "/var/tmp", "/run", "/dev/shm", "/dev/mqueue"}, dirs...) {
 		s.Files = append(s.Files, files(d)...)
 	}
+	s.Keys = keys()
 	return s, errors.Join(errs...)
+}
+
+// keys lists the ids of hostid's range in /proc/key-users: the kernel keeps an
+// account for whoever has a key, thread and session keyrings included. Other
+// users' keys come and go for other reasons. A kernel may have no keys.
+func keys() (list []string) {
+	text, _ := os.ReadFile("/proc/key-users")
+	for line := range strings.Lines(string(text)) {
+		id, _, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if n, err := strconv.Atoi(id); err == nil && n >= hostid.First && n < hostid.First+hostid.Count {
+			list = append(list, id)
+		}
+	}
+	return list
 }
 
 // Left lists what is in now and was not in s.
@@ -65,7 +83,7 @@ func (s Snapshot) Left(now Snapshot) []string {
 		before, now []string
 	}{
 		{"process", s.Processes, now.Processes}, {"cgroup", s.Cgroups, now.Cgroups}, {"mount", s.Mounts, now.Mounts},
-		{"file", s.Files, now.Files}, {"ipc", s.IPC, now.IPC}, {"net", s.Net, now.Net},
+		{"file", s.Files, now.Files}, {"ipc", s.IPC, now.IPC}, {"net", s.Net, now.Net}, {"keys", s.Keys, now.Keys},
 	} {
 		for _, x := range c.now {
 			if !slices.Contains(c.before, x) {

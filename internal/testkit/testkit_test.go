@@ -1,8 +1,15 @@
 package testkit
 
 import (
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"sandglass/pkg/hostid"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -49,4 +56,32 @@ func TestSkipNamesWhatIsMissing(t *testing.T) {
 		t.Fatalf("skips: %q", Skips())
 	}
 	skips.list = skips.list[:len(skips.list)-1] // not one of the host's
+}
+
+// A key of a sandbox's host id is seen.
+func TestSnapshotSeesKeys(t *testing.T) {
+	Requires(t, "root")
+	const id = hostid.First + hostid.Count - 1
+	made, seen := make(chan error), make(chan struct{})
+	go func() {
+		runtime.LockOSThread() // and the thread ends with its keyring
+		_, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, id, id, id)
+		err := error(nil)
+		if errno != 0 {
+			err = errno
+		} else {
+			_, err = unix.AddKey("user", "sandglass-test", []byte("x"), unix.KEY_SPEC_THREAD_KEYRING)
+		}
+		made <- err
+		<-seen
+	}()
+	if err := <-made; err == unix.ENOSYS {
+		Skip(t, "keys in the kernel", err.Error())
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if list := keys(); !slices.Contains(list, strconv.Itoa(id)) {
+		t.Errorf("%q, without the key of %d", list, id)
+	}
+	close(seen)
 }
