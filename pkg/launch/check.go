@@ -158,8 +158,10 @@ func (rb *ReadBack) checkMounts() error {
 	return rb.promised.present(seen)
 }
 
-// places are where something is mounted, and whether it may be written to, and
-// those of the writable ones that bring what is mounted below.
+// places are where something is mounted, and whether it may be written to; trees
+// those below which there may be writable ones at places that are not planned:
+// what a writable one brings along, and where a directory of the caller's has
+// another mount in it, which moves when somebody renames its place there.
 func (p *promise) places() (places map[string]bool, trees []string) {
 	places = map[string]bool{}
 	frozen := false
@@ -174,8 +176,23 @@ func (p *promise) places() (places map[string]bool, trees []string) {
 		if write && o.Recursive {
 			trees = append(trees, o.Target)
 		}
+		if outer := p.outer(o.Target); write && outer != "" {
+			trees = append(trees, outer)
+		}
 	}
 	return places, trees
+}
+
+// outer is the mount of the caller's that has another one's place in it, "" for
+// none: it is a directory of the host's.
+func (p *promise) outer(target string) string {
+	for i := range p.mounts {
+		o := &p.mounts[i]
+		if (o.Kind == wire.OpBind || o.Kind == wire.OpTree) && strings.HasPrefix(target, o.Target+"/") {
+			return o.Target
+		}
+	}
+	return ""
 }
 
 // present: each planned mount is there, and those that have options have them.
@@ -198,6 +215,9 @@ func (p *promise) present(seen map[string][]string) error {
 			continue
 		}
 		have, ok := seen[o.Target]
+		if !ok && p.outer(o.Target) != "" {
+			continue // its place was renamed on the host
+		}
 		if !ok {
 			return fmt.Errorf("nothing is mounted at %s", o.Target)
 		}

@@ -134,6 +134,28 @@ func TestReadBackTexts(t *testing.T) {
 	}
 }
 
+// What lies in a directory of the host's moves with it: that is no failure, and
+// makes nothing else writable.
+func TestReadBackRenamedPlace(t *testing.T) {
+	for _, c := range []struct {
+		attr     wire.Attr
+		at, want string
+	}{
+		{0, "/data/renamed rw", ""},
+		{wire.ReadOnly, "/data/renamed ro", ""},
+		{wire.ReadOnly, "/data/renamed rw", "the mount at /data/renamed is not read-only"},
+		{0, "/elsewhere rw", "the mount at /elsewhere is not read-only"},
+	} {
+		rb := asPlanned()
+		rb.promised.mounts = append(rb.promised.mounts,
+			wire.Op{Kind: wire.OpTree, Target: "/data", Attr: wire.ReadOnly, Recursive: true}, wire.Op{Kind: wire.OpTree, Target: "/data/sub", Attr: c.attr})
+		rb.mounts = append(rb.mounts, "8 1 8:1 /d /data ro,nosuid,nodev - ext4 /dev/x rw\n9 8 8:1 /s "+c.at+",nosuid,nodev - ext4 /dev/x rw\n"...)
+		if err := rb.Check(); (err == nil) != (c.want == "") || err != nil && err.Error() != c.want {
+			t.Errorf("%s with %v: %v, want %q", c.at, c.attr, err, c.want)
+		}
+	}
+}
+
 func TestReadBackRlimitsAllKnown(t *testing.T) {
 	text, err := os.ReadFile("/proc/self/limits")
 	if err != nil {
