@@ -63,7 +63,7 @@ attributes `
 		o := script(t, who, "inodes.py", "--disk-inodes 500 --timeout 60s")
 		// A kernel before 6.6, or one without them, has none.
 		size := last(t, o, want)
-		if size > 500<<10 || size == 0 && o.Stdout != want+"0 EOPNOTSUPP\n" || size != 0 && size < 400<<10 {
+		if size > 500<<10 || size == 0 && o.Stdout != want+"0 ENOTSUP\n" || size != 0 && size < 400<<10 {
 			t.Errorf("%d bytes of attributes: %s", size, o.Stdout)
 		}
 	})
