@@ -3,7 +3,6 @@ package launch
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"os"
 	"time"
 
@@ -119,5 +118,5 @@ func countLocks(info *os.File, deadline time.Time) (n int64, ok bool) {
 		}
 	}
 	// The kernel needs memory for a long list, and then gives none of it.
-	return n, lines.Err() == nil || errors.Is(lines.Err(), unix.ENOENT) || errors.Is(lines.Err(), unix.ESRCH)
+	return n, lines.Err() == nil || ended(lines.Err())
 }

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"strconv"
 	"time"
@@ -203,7 +204,8 @@ func (t *tree) files(p *process, seen map[uint64]bool, deadline time.Time) (sum 
 	return sum, true
 }
 
-// filesOf is files for one thread. They are looked at, never opened.
+// filesOf is files for one thread. They are looked at, never opened. A thread
+// that ends meanwhile has none any more; whoever shared them has them still.
 func (t *tree) filesOf(dir int, seen map[uint64]bool) (sum int64, ok bool) {
 	f := os.NewFile(uintptr(dir), "fd")
 	defer f.Close()
@@ -216,8 +218,11 @@ func (t *tree) filesOf(dir int, seen map[uint64]bool) (sum int64, ok bool) {
 		seen[st.Ino] = true
 		sum += st.Blocks * 512
 	}
-	return sum, err == nil
+	return sum, err == nil || ended(err)
 }
+
+// ended says whether /proc failed because the thread is gone.
+func ended(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
 
 // kilobytes reads fields of a file of the form "Name:  N kB", in bytes, and says
 // how many there were.

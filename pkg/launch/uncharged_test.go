@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -153,5 +154,29 @@ func TestThreadsAreLookedAt(t *testing.T) {
 	p = process{pid: gone, tasks: []int{gone}}
 	if u, ok := p.memory(quickly, far()); !ok || u != (used{}) {
 		t.Errorf("%+v of a process that is gone", u)
+	}
+}
+
+// TestThreadEndsWhileLookedAt: its descriptors cannot be listed any more, which
+// hides nothing.
+func TestThreadEndsWhileLookedAt(t *testing.T) {
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	dir, ok := openTask(cmd.Process.Pid, "fd", far())
+	if !ok || dir < 0 {
+		t.Fatal("not opened")
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if n, ok := newTree(os.Getpid()).filesOf(dir, map[uint64]bool{}); !ok || n != 0 {
+		t.Errorf("%d, %v", n, ok)
 	}
 }
