@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/pkg/result"
 )
 
 // weaker is a build in which init does one thing less than it was told, and what
@@ -56,10 +58,10 @@ func TestReadBackFindsMutants(t *testing.T) {
 	for _, w := range weakers(t) {
 		t.Run(w.name, func(t *testing.T) {
 			command := testkit.Mutant(t, w.edits...)
-			result := filepath.Join(testkit.Dir(t), "result")
+			file := filepath.Join(testkit.Dir(t), "result")
 			// It would go on for the whole timeout.
-			out, _ := exec.Command(command, "run", "--result", result, "--timeout", "20s", "--", "sh", "-c", "while :; do :; done").CombinedOutput()
-			text, err := os.ReadFile(result)
+			out, _ := exec.Command(command, "run", "--result", file, "--timeout", "20s", "--", "sh", "-c", "while :; do :; done").CombinedOutput()
+			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -79,5 +81,28 @@ func TestReadBackFindsMutants(t *testing.T) {
 				t.Error("the program ran to its timeout")
 			}
 		})
+	}
+}
+
+// What the result says of the cgroup is what held while the program ran, not what
+// the kill at its end made of it.
+func TestReadBackIsOfTheLiveProgram(t *testing.T) {
+	testkit.Requires(t, "cgroup-pids", "cgroup-cpu")
+	o := testkit.Run(t, testkit.Opts{Who: testkit.AsRoot(t)}, "--timeout", "1s", "--pids-limit", "33", "--cpus", "0.5", "--", "sleep", "100")
+	if o.Result.Outcome != "timeout" {
+		t.Fatalf("%+v", o.Result)
+	}
+	want := map[string]string{"pids.max": "33", "cpu.cfs_quota_us": "50000"}
+	if o.Result.Limits["cpus"].EnforcedBy == "cgroup2" {
+		want = map[string]string{"pids.max": "33", "cpu.max": "50000 100000"}
+	}
+	i := slices.IndexFunc(o.Result.Layers, func(l result.Layer) bool { return l.Name == "cgroup" })
+	if i < 0 {
+		t.Fatalf("no layer cgroup: %+v", o.Result.Layers)
+	}
+	for file, value := range want {
+		if got := o.Result.Layers[i].ReadBack[file]; got != value {
+			t.Errorf("%s is %q, want %q", file, got, value)
+		}
 	}
 }

@@ -18,6 +18,9 @@ type ReadBack struct {
 	// Landlock is the version of the program's domain as init reports it, 0 for
 	// none: the kernel shows it nowhere.
 	Landlock int
+	// Cgroup is what the limits' files said, by name. It is read at the start: the
+	// kill of a run lifts one limit and closes another.
+	Cgroup map[string]string
 
 	promised promise
 	limits   []byte // /proc/PID/limits
@@ -78,6 +81,7 @@ func (s *session) readBack(pidfd int) (ReadBack, error) {
 	}
 	if b.Group != nil {
 		rb.groupErr = s.groups(proc)
+		rb.Cgroup = b.Group.ReadBack()
 	}
 	rb.exiting = exiting(proc)
 	return rb, s.nsErr

@@ -98,7 +98,7 @@ func (r *runner) layers(e *launch.Ending) []result.Layer {
 		layer("ipc", pick(ns, "ipc")),
 		layer("uts", pick(ns, "uts")),
 		layer("net", pick(ns, "net")),
-		layer("cgroup", r.group.ReadBack()),
+		layer("cgroup", e.ReadBack.Cgroup),
 		layer("capabilities", pick(status, "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "NoNewPrivs")),
 		layer("seccomp", pick(status, "Seccomp", "Seccomp_filters")),
 		layer("landlock", landlock(e.ReadBack.Landlock)),
