@@ -131,28 +131,51 @@ func limitValue(text string) (uint64, error) {
 	return strconv.ParseUint(text, 10, 64)
 }
 
-// checkMounts: every mount is nosuid, and read-only but for those that were
-// planned to be writable; what was planned is there, with its options.
-func (rb *ReadBack) checkMounts() error {
-	places, trees := rb.promised.places()
-	seen := map[string][]string{} // the options of the last mount at a place
-	for line := range bytes.Lines(rb.mounts) {
+// entry is one line of mountinfo.
+type entry struct {
+	id, parent, at string
+	options, super []string
+}
+
+func entries(mountinfo []byte) ([]entry, error) {
+	var list []entry
+	for line := range bytes.Lines(mountinfo) {
 		f := strings.Fields(string(line))
 		dash := slices.Index(f, "-")
 		if dash < 6 || len(f) < dash+4 {
-			return fmt.Errorf("mountinfo of the sandbox: %q", line)
+			return nil, fmt.Errorf("mountinfo of the sandbox: %q", line)
 		}
-		at, options := unescape(f[4]), strings.Split(f[5], ",")
-		seen[at] = append(options, strings.Split(f[dash+3], ",")...)
-		if !slices.Contains(options, "nosuid") {
-			return fmt.Errorf("the mount at %s is not nosuid", at)
+		list = append(list, entry{f[0], f[1], unescape(f[4]), strings.Split(f[5], ","), strings.Split(f[dash+3], ",")})
+	}
+	return list, nil
+}
+
+// checkMounts: every mount is nosuid, and read-only but for those that were
+// planned to be writable; what was planned is there, with its options. A mount
+// below another one at the same place is out of reach, whatever it is: the
+// lines' order does not tell, the parent does.
+func (rb *ReadBack) checkMounts() error {
+	list, err := entries(rb.mounts)
+	if err != nil {
+		return err
+	}
+	covered := map[[2]string]bool{} // by id and place
+	seen := map[string][]string{}   // options of all at a place
+	for _, e := range list {
+		covered[[2]string{e.parent, e.at}] = true
+		seen[e.at] = append(append(seen[e.at], e.options...), e.super...)
+	}
+	places, trees := rb.promised.places()
+	for _, e := range list {
+		if !slices.Contains(e.options, "nosuid") {
+			return fmt.Errorf("the mount at %s is not nosuid", e.at)
 		}
-		writable, planned := places[at]
+		writable, planned := places[e.at]
 		if !planned {
-			writable = slices.ContainsFunc(trees, func(top string) bool { return strings.HasPrefix(at, top+"/") })
+			writable = slices.ContainsFunc(trees, func(top string) bool { return strings.HasPrefix(e.at, top+"/") })
 		}
-		if !writable && !slices.Contains(options, "ro") {
-			return fmt.Errorf("the mount at %s is not read-only", at)
+		if !writable && !slices.Contains(e.options, "ro") && !covered[[2]string{e.id, e.at}] {
+			return fmt.Errorf("the mount at %s is not read-only", e.at)
 		}
 	}
 	return rb.promised.present(seen)

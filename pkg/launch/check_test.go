@@ -156,6 +156,22 @@ func TestReadBackRenamedPlace(t *testing.T) {
 	}
 }
 
+// A mount of the caller's over a writable place of the scratch: the upper one
+// counts, in whichever order the kernel lists them.
+func TestReadBackStackedMounts(t *testing.T) {
+	const lower, upper = "8 1 0:3 /work /work rw,nosuid,nodev - tmpfs none rw,size=64k\n", "9 8 8:1 /d /work %,nosuid,nodev - ext4 /dev/x rw\n"
+	for _, order := range []string{lower + upper, upper + lower} {
+		for how, ok := range map[string]bool{"ro": true, "rw": false} {
+			rb := asPlanned()
+			rb.promised.mounts = append(rb.promised.mounts, wire.Op{Kind: wire.OpInner, Target: "/work"}, wire.Op{Kind: wire.OpTree, Target: "/work", Attr: wire.ReadOnly})
+			rb.mounts = append(rb.mounts, strings.Replace(order, "%", how, 1)...)
+			if err := rb.Check(); (err == nil) != ok || err != nil && err.Error() != "the mount at /work is not read-only" {
+				t.Errorf("%s on top of rw: %v", how, err)
+			}
+		}
+	}
+}
+
 func TestReadBackRlimitsAllKnown(t *testing.T) {
 	text, err := os.ReadFile("/proc/self/limits")
 	if err != nil {
