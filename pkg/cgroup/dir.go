@@ -23,9 +23,9 @@ const (
 
 // makeLocked makes path and takes its lock. A sweeper can find the new
 // directory before the lock is taken, hold it to be dead and remove it:
-// then it is made again.
+// then it is made again. On a busy host the sweeper may hold it for long.
 func makeLocked(path string) (dir, error) {
-	deadline := time.Now().Add(time.Second)
+	deadline := time.Now().Add(10 * time.Second)
 	for step := 0; ; step++ {
 		if err := unix.Mkdir(path, lockedMode); err != nil {
 			return noDir, err
