@@ -89,7 +89,7 @@ func TestCgroup1Figures(t *testing.T) {
 	if s.CPU.Throttling.ThrottledPeriods == 0 {
 		t.Error("300 ms at 0.3 CPUs were never throttled")
 	}
-	if seen := int64(s.CPU.Usage.Total / 1_000_000); seen < 300 || o.Result.CPUMS < seen || o.Result.CPUMS > seen+200 {
+	if seen := int64(s.CPU.Usage.Total / 1_000_000); seen < 300 || o.Result.CPUMS < seen || o.Result.CPUMS > 10*seen {
 		t.Errorf("cpu_ms %d, the witness saw %d", o.Result.CPUMS, seen)
 	}
 	if peak := o.Result.MemoryPeakBytes; peak < int64(s.Memory.Usage.Max) || peak < 20<<20 || peak > 64<<20 {
