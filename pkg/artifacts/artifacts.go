@@ -38,6 +38,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
 	"sandglass/pkg/result"
 )
 
@@ -122,6 +123,9 @@ func Collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool) (
 	return collect(ctx, srcFD, dest, l, force, nil)
 }
 
+// newDraft is where a test leaves out what its file system offers.
+var newDraft = hostpath.NewDraft
+
 // collect is Collect with the tests' hook, called at named moments so that a
 // test can change either tree exactly there.
 func collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool, hook func(stage, path string)) ([]result.Artifact, error) {
@@ -141,7 +145,7 @@ func collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool, h
 	defer cancel()
 	c := &collector{
 		ctx: ctx, limits: l, force: force, proc: proc, umask: readUmask(proc),
-		left: l.Bytes, list: []result.Artifact{}, hook: hook,
+		left: l.Bytes, list: []result.Artifact{}, hook: hook, draft: newDraft,
 	}
 	c.run(srcFD, dest)
 	return c.list, errors.Join(c.errs()...)

@@ -32,7 +32,7 @@ func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.
 	}
 	defer unix.Close(in)
 	c.at("opened", a.Path)
-	tmp, out, err := hostpath.CreateTemp(dst, 0o600)
+	out, err := c.draft(dst, 0o600)
 	if err != nil {
 		c.fail(a, &destFault{err})
 		return
@@ -41,10 +41,10 @@ func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.
 	size, sum, err := c.fill(in, out, mode, a.Path)
 	if err == nil {
 		c.at("placing", a.Path)
-		err = place(dst, tmp, name, c.force)
+		err = place(out, dst, name, c.force)
 	}
+	out.Close(err == nil)
 	if err != nil {
-		unix.Unlinkat(dst, tmp, 0)
 		c.fail(a, err)
 		return
 	}
@@ -63,24 +63,20 @@ func (c *collector) tooLarge(size int64) string {
 	return ""
 }
 
-// fill copies in to out, sets the mode and closes out, in any case. The close is
-// looked at: network file systems report a full disk only there.
-func (c *collector) fill(in, out int, mode uint32, path string) (size int64, sum string, err error) {
+// fill copies in to out and sets the mode.
+func (c *collector) fill(in int, out *hostpath.Draft, mode uint32, path string) (size int64, sum string, err error) {
 	size, sum, err = c.copy(in, out, path)
 	if err == nil {
 		// Before the rename, so the name never shows the file with less or more.
-		err = destErr(unix.Fchmod(out, mode))
+		err = destErr(unix.Fchmod(out.FD, mode))
 		c.at("filled", path)
-	}
-	if e := unix.Close(out); err == nil && e != nil && e != unix.EINTR {
-		err = &destFault{e}
 	}
 	return size, sum, err
 }
 
 // copy copies in to out until in ends, and hashes what was written. It believes
 // no size: a file may grow, or be sparse and a terabyte.
-func (c *collector) copy(in, out int, path string) (int64, string, error) {
+func (c *collector) copy(in int, out *hostpath.Draft, path string) (int64, string, error) {
 	if c.buf == nil {
 		c.buf = make([]byte, chunk) // most runs leave no file
 	}
@@ -102,7 +98,7 @@ func (c *collector) copy(in, out int, path string) (int64, string, error) {
 		if size > c.limits.FileBytes || c.left < 0 {
 			return 0, "", errGrew
 		}
-		if err := writeAll(out, c.buf[:n]); err != nil {
+		if _, err := out.Write(c.buf[:n]); err != nil {
 			return 0, "", &destFault{err}
 		}
 		h.Write(c.buf[:n])
@@ -110,33 +106,9 @@ func (c *collector) copy(in, out int, path string) (int64, string, error) {
 	}
 }
 
-func writeAll(fd int, b []byte) error {
-	for len(b) > 0 {
-		n, err := retry(func() (int, error) { return unix.Write(fd, b) })
-		if err != nil {
-			return err
-		}
-		if n <= 0 {
-			return unix.EIO
-		}
-		b = b[n:]
-	}
-	return nil
-}
-
-// place gives the finished file its name. Without force it must be free, which
-// only the kernel can tell without a gap. Rename follows no link: one at the
-// name is replaced itself.
-func place(dst int, tmp, name string, force bool) error {
-	var err error
-	if force {
-		err = unix.Renameat(dst, tmp, dst, name)
-	} else {
-		err = unix.Renameat2(dst, tmp, dst, name, unix.RENAME_NOREPLACE)
-		if err == unix.EINVAL {
-			err = placeByLink(dst, tmp, name)
-		}
-	}
+// place gives the finished file its name.
+func place(out *hostpath.Draft, dst int, name string, force bool) error {
+	err := out.Place(name, force)
 	switch err {
 	case nil:
 		return nil
@@ -146,14 +118,6 @@ func place(dst int, tmp, name string, force bool) error {
 		}
 	}
 	return &destFault{err}
-}
-
-// placeByLink is RENAME_NOREPLACE where the file system has none (NFS, 9p).
-func placeByLink(dst int, tmp, name string) error {
-	if err := unix.Linkat(dst, tmp, dst, name, 0); err != nil {
-		return err
-	}
-	return unix.Unlinkat(dst, tmp, 0)
 }
 
 // standing tells what keeps a file from the name in dst; nil when nothing does.

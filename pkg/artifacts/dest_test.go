@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"sandglass/pkg/hostpath"
 )
 
 // occupied is a destination with something of every kind at the program's
@@ -277,36 +279,23 @@ func TestDescriptorsAreClosed(t *testing.T) {
 	}
 }
 
-// TestPlaceByLink is the way on file systems without RENAME_NOREPLACE.
-func TestPlaceByLink(t *testing.T) {
-	dir := newDir(t)
-	fd := openDir(t, dir)
-	write(t, filepath.Join(dir, "tmp"), "new")
-	write(t, filepath.Join(dir, "taken"), "old")
-	if err := placeByLink(fd, "tmp", "taken"); err != unix.EEXIST {
-		t.Error(err)
-	}
-	must(t, placeByLink(fd, "tmp", "free"))
-	if got := snapshot(t, dir); got != " d---------\n/free ----------new\n/taken ----------old\n" {
-		t.Errorf("%s", got)
-	}
-}
-
 // TestCloseError: a full network disk speaks only at close. Here the close fails
 // because the descriptor is closed already.
 func TestCloseError(t *testing.T) {
-	src, dst := trees(t)
-	write(t, filepath.Join(src, "f"), "program")
-	list, err := collect(context.Background(), openDir(t, src), into(t, dst), Limits{}, false, func(stage, _ string) {
-		if stage == "filled" {
-			must(t, unix.Close(fdOf(t, tempNames)))
+	eachDraft(t, func(t *testing.T) {
+		src, dst := trees(t)
+		write(t, filepath.Join(src, "f"), "program")
+		list, err := collect(context.Background(), openDir(t, src), into(t, dst), Limits{}, false, func(stage, _ string) {
+			if stage == "filled" {
+				must(t, unix.Close(fdOf(t, dst+"/")))
+			}
+		})
+		if !errors.Is(err, unix.EBADF) {
+			t.Error(err)
 		}
+		wantLines(t, list, `"f" file 7  (destination: bad file descriptor)`)
+		verify(t, list, dst, Limits{})
 	})
-	if !errors.Is(err, unix.EBADF) {
-		t.Error(err)
-	}
-	wantLines(t, list, `"f" file 7  (destination: bad file descriptor)`)
-	verify(t, list, dst, Limits{})
 }
 
 // fdOf finds the descriptor of the open file whose path holds name.
@@ -327,7 +316,7 @@ func TestModeError(t *testing.T) {
 	must(t, unix.Pipe2(p[:], unix.O_CLOEXEC))
 	unix.Close(p[1])
 	defer unix.Close(p[0])
-	_, _, err := c.fill(p[0], -1, 0o600, "f")
+	_, _, err := c.fill(p[0], &hostpath.Draft{FD: -1}, 0o600, "f")
 	var d *destFault
 	if !errors.As(err, &d) || d.err != unix.EBADF {
 		t.Error(err)
@@ -368,5 +357,27 @@ func TestNeedOpenat2(t *testing.T) {
 	const want = "collecting artifacts needs the system call openat2 (linux 5.6), which this host refuses: bad file descriptor"
 	if err := needOpenat2(-1); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestNothingIsSeenWhileItIsWritten: a supervisor that is killed then leaves no
+// part of a file, which a caller could take for the whole.
+func TestNothingIsSeenWhileItIsWritten(t *testing.T) {
+	for _, force := range []bool{false, true} {
+		src, dst := trees(t)
+		oneFile(t, src)
+		looked := 0
+		_, err := collect(context.Background(), openDir(t, src), into(t, dst), Limits{}, force, func(stage, _ string) {
+			if stage == "copied" || stage == "filled" || stage == "placing" {
+				looked++
+				if names, err := os.ReadDir(dst); err != nil || len(names) != 0 {
+					t.Errorf("%s: %v, %v", stage, names, err)
+				}
+			}
+		})
+		must(t, err)
+		if looked != 3 {
+			t.Errorf("looked %d times", looked)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandglass/pkg/hostpath"
 	"sandglass/pkg/result"
 )
 
@@ -332,4 +333,19 @@ func checkEntry(t testing.TB, path string, e fs.DirEntry, a result.Artifact) {
 	default:
 		t.Errorf("%q is a %v, manifest %s", a.Path, info.Mode(), a.Type)
 	}
+}
+
+// eachDraft runs a test with files that have no name while they are written, and
+// with ones that have.
+func eachDraft(t *testing.T, test func(*testing.T)) {
+	t.Run("nameless", test)
+	t.Run("named", func(t *testing.T) {
+		useDraft(t, hostpath.NamedDraft)
+		test(t)
+	})
+}
+
+func useDraft(t *testing.T, draft func(dir int, mode uint32) (*hostpath.Draft, error)) {
+	t.Cleanup(func() { newDraft = hostpath.NewDraft })
+	newDraft = draft
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandglass/pkg/hostpath"
 	"sandglass/pkg/result"
 )
 
@@ -112,33 +113,35 @@ var swapCases = []swapCase{
 func TestSwap(t *testing.T) {
 	for _, c := range swapCases {
 		t.Run(c.name, func(t *testing.T) {
-			src, dst := trees(t)
-			dir := filepath.Dir(dst)
-			outside := filepath.Join(dir, "outside")
-			must(t, os.Mkdir(outside, 0o755))
-			write(t, filepath.Join(outside, "file"), secret)
-			before := snapshot(t, outside)
-			c.setup(t, src)
-			swapped := 0
-			list, err := collect(context.Background(), openDir(t, src), into(t, dst), c.limits, false, func(stage, path string) {
-				if stage == c.stage && path == c.path {
-					swapped++
-					must(t, c.swap(src, dst, "../outside"))
+			eachDraft(t, func(t *testing.T) {
+				src, dst := trees(t)
+				dir := filepath.Dir(dst)
+				outside := filepath.Join(dir, "outside")
+				must(t, os.Mkdir(outside, 0o755))
+				write(t, filepath.Join(outside, "file"), secret)
+				before := snapshot(t, outside)
+				c.setup(t, src)
+				swapped := 0
+				list, err := collect(context.Background(), openDir(t, src), into(t, dst), c.limits, false, func(stage, path string) {
+					if stage == c.stage && path == c.path {
+						swapped++
+						must(t, c.swap(src, dst, "../outside"))
+					}
+				})
+				if !sameKind(err, c.wantErr) {
+					t.Errorf("error %v, want %T", err, c.wantErr)
+				}
+				if swapped != 1 {
+					t.Errorf("swapped %d times", swapped)
+				}
+				wantLines(t, list, c.want...)
+				if got := snapshot(t, outside); got != before {
+					t.Errorf("outside changed:\n%s", got)
+				}
+				if got := snapshot(t, dst); strings.Contains(got, tempNames) || strings.Contains(got, secret) {
+					t.Errorf("a temporary file or the secret is left:\n%s", got)
 				}
 			})
-			if !sameKind(err, c.wantErr) {
-				t.Errorf("error %v, want %T", err, c.wantErr)
-			}
-			if swapped != 1 {
-				t.Errorf("swapped %d times", swapped)
-			}
-			wantLines(t, list, c.want...)
-			if got := snapshot(t, outside); got != before {
-				t.Errorf("outside changed:\n%s", got)
-			}
-			if got := snapshot(t, dst); strings.Contains(got, tempNames) || strings.Contains(got, secret) {
-				t.Errorf("a temporary file or the secret is left:\n%s", got)
-			}
 		})
 	}
 }
@@ -161,6 +164,7 @@ func sameKind(err, want error) bool {
 // TestTempNameSwapped: who can write to the destination may swap the temporary
 // name; with force the rename then moves what stands there and writes nowhere.
 func TestTempNameSwapped(t *testing.T) {
+	useDraft(t, hostpath.NamedDraft)
 	src, dst := trees(t)
 	oneFile(t, src)
 	victim := filepath.Join(filepath.Dir(dst), "victim")

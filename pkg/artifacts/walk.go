@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandglass/pkg/hostpath"
 	"sandglass/pkg/result"
 )
 
@@ -43,6 +44,7 @@ type collector struct {
 	failed *CopyError
 	beyond *LimitError
 	hook   func(stage, path string)
+	draft  func(dir int, mode uint32) (*hostpath.Draft, error)
 }
 
 // at is where a test changes the trees.

@@ -1,7 +1,6 @@
 package hostpath
 
 import (
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"os"
@@ -68,29 +67,6 @@ func OpenRegular(resolved string) (*os.File, int64, error) {
 		return nil, 0, &fs.PathError{Op: "open", Path: resolved, Err: err}
 	}
 	return f, got.Size, nil
-}
-
-// tempPrefix starts temporary names. A supervisor that was killed while it
-// wrote leaves at most one.
-const tempPrefix = ".sandglass-"
-
-// CreateTemp makes an empty file in an open directory. The name is random: in a
-// directory that others can write to, nobody can take it first.
-func CreateTemp(dir int, mode uint32) (name string, fd int, err error) {
-	for range 100 {
-		var r [8]byte
-		if _, err := unix.Getrandom(r[:], 0); err == unix.EINTR {
-			continue
-		} else if err != nil {
-			return "", -1, err
-		}
-		name = tempPrefix + hex.EncodeToString(r[:])
-		fd, err = openat2(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, mode)
-		if err != unix.EEXIST {
-			return name, fd, err
-		}
-	}
-	return "", -1, unix.EEXIST
 }
 
 // Split is a clean absolute path's directory and last name; "/" has no name.

@@ -81,7 +81,7 @@ func (r *Replacement) inPlace() error {
 func (r *Replacement) Write(data []byte) (int, error) {
 	if r.direct == nil {
 		err := r.replace(data)
-		if err != unix.EBUSY { // a mount point cannot be replaced
+		if !errors.Is(err, unix.EBUSY) { // a mount point cannot be replaced
 			return len(data), err
 		}
 		if err := r.inPlace(); err != nil {
@@ -95,22 +95,14 @@ func (r *Replacement) Write(data []byte) (int, error) {
 }
 
 func (r *Replacement) replace(data []byte) error {
-	tmp, fd, err := CreateTemp(r.dir, r.mode)
+	d, err := NewDraft(r.dir, r.mode)
 	if err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(fd), tmp)
-	_, err = f.Write(data)
-	if cerr := f.Close(); err == nil {
-		err = cerr
+	if _, err = d.Write(data); err == nil {
+		err = d.Place(r.name, true)
 	}
-	if err == nil {
-		err = unix.Renameat(r.dir, tmp, r.dir, r.name)
-	}
-	if err != nil {
-		unix.Unlinkat(r.dir, tmp, 0)
-	}
-	return err
+	return errors.Join(err, d.Close(err == nil))
 }
 
 // Close lets go of the directory.
