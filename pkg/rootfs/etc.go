@@ -14,7 +14,7 @@ import (
 // that a distribution keeps in /etc for an interpreter in /usr.
 var fromHost = []string{
 	"alternatives", "ld.so.cache", "ssl/certs", "ssl/openssl.cnf", "pki/tls/certs", "pki/ca-trust/extracted",
-	"protocols", "services", "mime.types", "fonts", "terminfo",
+	"protocols", "services", "mime.types", "fonts", "terminfo", "matplotlibrc",
 }
 
 // fromHostPrefix are directories whose names carry a version.
@@ -36,7 +36,16 @@ func (p *planner) etc() {
 	for _, name := range versioned() {
 		p.bindEtc(name)
 	}
+	p.chromium()
 	p.localtime()
+}
+
+// chromium gives Debian's start script of that name the one file without which
+// it ends. The host's own settings there may name proxies and keys.
+func (p *planner) chromium() {
+	if _, err := look("/etc/chromium.d"); err == nil {
+		p.file("/etc/chromium.d/README", "")
+	}
 }
 
 func (p *planner) synthetic() {
