@@ -24,7 +24,7 @@ func source(t *testing.T, name string) string {
 // onHost puts a program where every user can read it and returns its path.
 func onHost(t *testing.T, name string) string {
 	t.Helper()
-	path := filepath.Join(testkit.Dir(t), name)
+	path := filepath.Join(testkit.Dir(t), filepath.Base(name))
 	if err := os.WriteFile(path, []byte(source(t, name)), 0o644); err != nil {
 		t.Fatal(err)
 	}

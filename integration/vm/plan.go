@@ -47,7 +47,8 @@ const (
 	races  = "^TestSourceSwappedWhileStarting$"
 	floods = "^(TestOutputFlood|TestKillAll)$"
 	many   = "Many$"
-	jvm    = "^TestJVMHeap$"
+	// Big programs: what they do depends on no kernel.
+	programs = "^Test(JVMHeap|Java|Python|FontCacheIsInHome|BLASThreads|Node|Compilers|GoNeedsItsFlags|Graphics|ChromiumOwnSandbox|PostgreSQL)$"
 	// README's commands, with all of check in them, twice: the host does them.
 	readme = "^TestREADME$"
 	// Doctor's hosts that are poor by their control groups, or another way with
@@ -85,7 +86,7 @@ func plan() []machine {
 		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(needsGo+"|"+calls+"|"+tmpfsIDMap),
 			suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
 		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(needsGo+"|"+calls),
-			suite{pkg: "integration/compat", skip: jvm}, suite{pkg: "pkg/check"})},
+			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "pkg/check"})},
 		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
 			{pkg: "integration/vm", user: true},
 			{pkg: "pkg/cgroup", user: true},

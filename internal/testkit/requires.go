@@ -25,7 +25,8 @@ const EnvMustRun = "SANDGLASS_MUST_RUN"
 //	cgroup1-memory cgroup2-pids … one controller of one version
 //	landlock seccomp idmap
 //	ipv6 amd64 arm64
-//	python3 node gcc bash …       any other name: a command on PATH
+//	python3:numpy …               a module of the system's Python
+//	python3 node gcc bash …       any other name: a command on PATH, or its path
 func Requires(t testing.TB, what ...string) {
 	t.Helper()
 	for _, w := range what {
@@ -86,8 +87,20 @@ func lacks(what string) string {
 	if kind, ok := strings.CutPrefix(what, "cgroup"); ok {
 		return lacksCgroup(kind)
 	}
+	if module, ok := strings.CutPrefix(what, "python3:"); ok {
+		return lacksModule(module)
+	}
 	if _, err := exec.LookPath(what); err != nil {
 		return "no " + what + " on PATH"
+	}
+	return ""
+}
+
+// lacksModule finds a module without loading it, which can take seconds.
+func lacksModule(name string) string {
+	const find = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
+	if err := exec.Command("/usr/bin/python3", "-c", find, name).Run(); err != nil {
+		return "no module " + name + " in /usr/bin/python3"
 	}
 	return ""
 }

@@ -85,3 +85,14 @@ func TestSnapshotSeesKeys(t *testing.T) {
 	}
 	close(seen)
 }
+
+// A module of the system's Python is found without being loaded.
+func TestRequiresModule(t *testing.T) {
+	Requires(t, "/usr/bin/python3")
+	if have := lacks("python3:json"); have != "" {
+		t.Errorf("json: %s", have)
+	}
+	if have, want := lacks("python3:no_such_module"), "no module no_such_module in /usr/bin/python3"; have != want {
+		t.Errorf("have %q, want %q", have, want)
+	}
+}

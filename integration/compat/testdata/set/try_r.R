@@ -1,0 +1,11 @@
+x <- c(1, 2, 3, 4)
+print(unname(round(coef(lm(2 * x + 1 ~ x)), 6)))
+cat(system("echo a child", intern = TRUE), det(diag(3)), parallel::detectCores(), "\n")
+cat(unlist(parallel::mclapply(1:3, function(i) i^2, mc.cores = 2)), "\n")
+pdf("/tmp/a.pdf")
+plot(x)
+invisible(dev.off())
+cat(readLines("/tmp/a.pdf", 1), "\n")
+a <- matrix(1, 700, 700)
+b <- a %*% a
+cat(length(list.files("/proc/self/task")), "\n")
