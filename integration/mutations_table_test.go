@@ -143,6 +143,11 @@ var mutations = []mutation{
 		{"pkg/plan/limits.go", "	maxSignals = 512\n	maxQueues  = 256 << 10\n", "	maxSignals = 1024\n	maxQueues  = 512 << 10\n"}}},
 	{control: "terminals", fail: []string{"TestKernelQuotasOfTheUser"}, edits: []edit{
 		{"pkg/rootfs/layers.go", `const ptys = "64"`, `const ptys = "640"`}}},
+	{control: "no terminals", fail: []string{"TestNoTerminalWithoutBeingAskedFor"}, edits: []edit{
+		{"pkg/rootfs/layers.go", "	if p.in.Pty {\n		p.terminals()\n	}\n", "	p.terminals()\n"}, {"pkg/rootfs/layers.go", "	if p.in.Pty {\n		p.link(", "	{\n		p.link("},
+		{"pkg/rootfs/view.go", "if p.in.Pty {", "{"}}},
+	{control: "devices read-only", fail: []string{"TestDevicesOfTheHostAreNotTouched"}, edits: []edit{
+		{"pkg/rootfs/layers.go", "Attr: wire.NoSuid | wire.ReadOnly})", "Attr: wire.NoSuid})"}}},
 	{control: "owner of the user namespace", fail: []string{"TestKernelQuotasAreChargedToTheSandbox"}, edits: []edit{
 		{"pkg/launch/spawn.go", "	p.Owner = id.owner()\n", ""}}},
 	{control: "no handler left in init", fail: []string{"TestInitCatchesNoSignal"}, edits: []edit{

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestProcessesOfTheHostAreUnseen(t *testing.T) {
@@ -69,15 +71,16 @@ func TestKernelSettingsCannotBeWritten(t *testing.T) {
 func TestDevHoldsOnlyHarmlessNodes(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		o := must(t, testkit.Sh(t, who, "cd /dev; ls -A | LC_ALL=C sort | tr '\\n' ' '; echo; stat -c '%n %F %t:%T' null zero full random urandom; "+
-			"ls -A pts; readlink fd stdin stdout stderr ptmx; ls -A shm"))
-		want := "fd full null ptmx pts random shm stderr stdin stdout urandom zero \n" +
+			"readlink fd stdin stdout stderr; ls -A shm"))
+		want := "fd full null random shm stderr stdin stdout urandom zero \n" +
 			"null character special file 1:3\nzero character special file 1:5\nfull character special file 1:7\n" +
-			"random character special file 1:8\nurandom character special file 1:9\nptmx\n" +
-			"/proc/self/fd\n/proc/self/fd/0\n/proc/self/fd/1\n/proc/self/fd/2\npts/ptmx\n"
+			"random character special file 1:8\nurandom character special file 1:9\n" +
+			"/proc/self/fd\n/proc/self/fd/0\n/proc/self/fd/1\n/proc/self/fd/2\n"
 		if o.Stdout != want {
 			t.Errorf("%q, want %q", o.Stdout, want)
 		}
-		attempt(t, who, nil, append(all("EPERM", "mknod:/tmp/disk", "mknod:/dev/shm/disk", "mknod:/work/disk", "chmod:666:/dev/null"),
+		attempt(t, who, nil, append(append(all("EPERM", "mknod:/tmp/disk", "mknod:/dev/shm/disk", "mknod:/work/disk"),
+			try{"chmod:666:/dev/null", "EROFS"}),
 			all("ENOENT", "open:r:/dev/mem", "open:r:/dev/kmsg", "open:r:/dev/kvm", "open:r:/dev/fuse", "open:r:/dev/tty", "open:r:/dev/vda",
 				"open:r:/dev/sda", "open:r:/dev/net/tun", "open:r:/dev/console", "list:/dev/mqueue", "list:/dev/hugepages")...))
 	})
@@ -142,6 +145,53 @@ func TestEtcIsSynthetic(t *testing.T) {
 		users := must(t, testkit.Sh(t, who, "cut -d: -f1,3,4 /etc/passwd; cut -d: -f1,3 /etc/group"))
 		if want := "root:0:0\nnobody:65534:65534\nroot:0\nnogroup:65534\n"; users.Stdout != want {
 			t.Errorf("accounts %q, want %q", users.Stdout, want)
+		}
+	})
+}
+
+// The nodes are the host's own files: they take data, and keep their time stamps.
+func TestDevicesOfTheHostAreNotTouched(t *testing.T) {
+	before := times(t)
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := must(t, testkit.Sh(t, who, `cd /dev; for f in null zero full random urandom; do
+			touch $f 2>/dev/null && echo "$f touched"; chmod 600 $f 2>/dev/null && echo "$f changed"; done
+			echo x >null && echo x >zero && head -c 3 zero | od -An -tx1; echo x 2>/dev/null >full || echo full`))
+		if want := " 00 00 00\nfull\n"; o.Stdout != want {
+			t.Errorf("%q, want %q", o.Stdout, want)
+		}
+	})
+	if after := times(t); after != before {
+		t.Errorf("changed and modified: %v, before %v", after, before)
+	}
+}
+
+// times are when the host's nodes were changed and written, which writes by
+// others of the host do not move.
+func times(t *testing.T) (all [5][2]unix.Timespec) {
+	for i, name := range []string{"null", "zero", "full", "random", "urandom"} {
+		var st unix.Stat_t
+		if err := unix.Stat("/dev/"+name, &st); err != nil {
+			t.Fatal(err)
+		}
+		all[i] = [2]unix.Timespec{st.Mtim, st.Ctim}
+	}
+	return all
+}
+
+// The kernel echoes in threads of its own, which no CPU limit holds: without
+// being asked for there is no terminal to be made.
+func TestNoTerminalWithoutBeingAskedFor(t *testing.T) {
+	const open = "import os\ntry:\n  print(os.ttyname(os.openpty()[1]))\nexcept OSError as e:\n  print(e.strerror)"
+	testkit.Requires(t, "python3")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, c := range []struct {
+			flags []string
+			want  string
+		}{{nil, "No such file or directory\n"}, {[]string{"--pty"}, "/dev/pts/0\n"}} {
+			o := must(t, testkit.Run(t, testkit.Opts{Who: who}, append(c.flags, "-c", open, "--lang", "python")...))
+			if o.Stdout != c.want {
+				t.Errorf("%v: %q, want %q", c.flags, o.Stdout, c.want)
+			}
 		}
 	})
 }

@@ -24,7 +24,7 @@ var quotaSource string
 func TestKernelQuotasOfTheUser(t *testing.T) {
 	const want = "instances 16 EMFILE\nwatches 2048 ENOSPC\ntimers 512 EAGAIN\nqueues 3 EMFILE\nterminals 64 ENOSPC\ntaken\n"
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		for _, flags := range [][]string{nil, {"--proc", "none"}} {
+		for _, flags := range [][]string{{"--pty"}, {"--pty", "--proc", "none"}} {
 			o := must(t, testkit.RunC(t, testkit.Opts{Who: who}, flags, quotaSource))
 			if o.Stdout != want {
 				t.Errorf("%v: %q, want %q", flags, o.Stdout, want)

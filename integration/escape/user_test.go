@@ -72,7 +72,7 @@ func TestIdentityInside(t *testing.T) {
 			t.Errorf("%q, want %q", o.Stdout, want)
 		}
 		attempt(t, who, nil, []try{
-			{"setuid:0", "EINVAL"}, {"setuid:1000", "EINVAL"}, {"setgroups:0", "EPERM"}, {"chown:/opt/test/prog", "EROFS"}, {"chown:/dev/null", "EINVAL"},
+			{"setuid:0", "EINVAL"}, {"setuid:1000", "EINVAL"}, {"setgroups:0", "EPERM"}, {"chown:/opt/test/prog", "EROFS"}, {"chown:/dev/null", "EROFS"}, {"chown:/tmp", "EINVAL"},
 			{"write:/proc/self/uid_map:0 0 1", "EPERM"}, {"write:/proc/self/setgroups:allow", "EACCES"},
 		})
 	})

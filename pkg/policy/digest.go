@@ -11,7 +11,7 @@ import (
 
 // digestVersion changes when a field is added, so that two versions of
 // sandglass never give one hash to two meanings.
-const digestVersion = "sandglass policy 2"
+const digestVersion = "sandglass policy 3"
 
 // Digest is the SHA-256 of the whole policy in hex: two runs with the same
 // digest were asked for the same, code and arguments included. A script's path
@@ -38,6 +38,7 @@ func (s Spec) Digest() string {
 	c.set("allow-degraded", s.AllowDegraded)
 	c.set("allow-mount", s.AllowMounts)
 	c.text("proc", s.Proc)
+	c.flag("pty", s.Pty)
 	c.text("cgroup-parent", s.CgroupParent)
 	c.text("out", s.Out)
 	c.flag("force", s.Force)

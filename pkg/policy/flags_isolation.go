@@ -38,6 +38,8 @@ func isolationFlags() []Flag {
 			Help: "no-new-privileges (always so) or seccomp=NAME|FILE.bpf"},
 		{Name: "proc", Arg: "default|none", Default: "default", Group: groupIsolation,
 			Set: text(func(p *Parsed) *string { return &p.Spec.Proc }), Help: "none: run without /proc"},
+		{Name: "pty", Bool: true, Group: groupIsolation, Set: boolean(func(p *Parsed) *bool { return &p.Spec.Pty }),
+			Help: "64 pseudo-terminals (/dev/ptmx) for the program; what the kernel does for them counts for no CPU limit"},
 		{Name: "cgroup-parent", Arg: "PATH", Group: groupIsolation,
 			Set: text(func(p *Parsed) *string { return &p.Spec.CgroupParent }), Help: "make the sandbox's cgroup below this one"},
 		{Name: "allow-degraded", Arg: "LIST", Group: groupIsolation, Many: true, Set: setAllowDegraded,

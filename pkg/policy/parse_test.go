@@ -81,6 +81,7 @@ func TestFlags(t *testing.T) {
 		{"--seccomp f.bpf | --seccomp ./f.bpf | --security-opt seccomp=/w/f.bpf", func(p *Parsed) { p.Spec.Seccomp = "/w/f.bpf" }},
 		{"--security-opt seccomp=builtin --seccomp default", same},
 		{"--security-opt no-new-privileges | --security-opt no-new-privileges:true | --security-opt=no-new-privileges=true", same},
+		{"--pty", func(p *Parsed) { p.Spec.Pty = true }},
 		{"--proc none", func(p *Parsed) { p.Spec.Proc = "none" }},
 		{"--cgroup-parent /a/b", func(p *Parsed) { p.Spec.CgroupParent = "/a/b" }},
 		{"--allow-degraded memory,cpu | --allow-degraded memory --allow-degraded cpu,memory",

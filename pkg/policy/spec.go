@@ -23,6 +23,7 @@ type Spec struct {
 	AllowDegraded []string // limits that may be held by less: memory, cpu, pids, io
 	AllowMounts   []string // dangerous mount sources that the caller named
 	Proc          string   // "default" or "none"
+	Pty           bool     // pseudo-terminals inside, whose echo no CPU limit holds
 	CgroupParent  string   // absolute path below the cgroup mount, "" for the default
 
 	Out   string // host directory for artefacts, "" for none

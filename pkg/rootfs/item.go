@@ -68,6 +68,7 @@ type Input struct {
 	Disk       int64
 	DiskInodes int64
 	Proc       bool
+	Pty        bool
 	Size       Size
 	Workdir    string
 	Cgroup     []View
@@ -118,7 +119,10 @@ func Plan(in Input) ([]Item, error) {
 // the scratch's places, the caller's writable mounts, the devices, and /proc,
 // whose files each decide for themselves.
 func Writable(in Input) []string {
-	paths := []string{"/tmp", Work, Out, "/dev/shm", "/dev/pts", "/proc"}
+	paths := []string{"/tmp", Work, Out, "/dev/shm", "/proc"}
+	if in.Pty {
+		paths = append(paths, "/dev/pts")
+	}
 	if in.Image == "host" {
 		paths = append(paths, Home)
 	}

@@ -184,8 +184,11 @@ func Pin(path string) (src Source, mode uint32, err error) {
 
 // skeleton is the rest of the tree: directories and links of our own.
 func (p *planner) skeleton() {
-	for _, d := range []string{"/dev/pts", "/dev/shm", "/proc", "/sys", "/tmp", Work, Out, CodeDir} {
+	for _, d := range []string{"/dev/shm", "/proc", "/sys", "/tmp", Work, Out, CodeDir} {
 		p.dir(d, 0o755)
+	}
+	if p.in.Pty {
+		p.dir("/dev/pts", 0o755)
 	}
 	if p.in.Image == "host" {
 		p.dir(Home, 0o755)
