@@ -13,7 +13,7 @@ var mutations = []mutation{
 	{control: "seccomp of the program", fail: []string{
 		"TestSystemCallsAreRefused", "TestNoNewNamespaces", "TestForeignCallsAreKilled", "TestTerminalCannotBeTypedInto", "TestKeyringsAreOutOfReach",
 		"TestSocketFamilies", "TestNoSetUIDBitsInWritableMounts", "TestInitCannotBeTakenOver", "TestFilesCannotBeHeldBack",
-		"TestVolumesAreNotNamed"},
+		"TestVolumesAreNotNamed", "TestMinimalComputes", "TestDebugTracesOnlyOnesOwn"},
 		edits: []edit{{"pkg/boxinit/child.go", `c.Seccomp("seccomp", cfg.Seccomp)`, ""}}},
 	{control: "seccomp of init", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"seccomp of init", filterSelf},
@@ -97,8 +97,8 @@ var mutations = []mutation{
 	{control: "environment of init", fail: []string{"TestInitsEnvironmentIsOurs"}, edits: []edit{
 		{"pkg/launch/spawn.go", `Env:    []string{"GOMAXPROCS=1"},`, "Env:    os.Environ(),"}}},
 	{control: "descriptors closed", fail: []string{"TestCallersDescriptorsAreClosed"}, edits: []edit{
-		{"pkg/boxinit/child.go", `	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), 0)
-`, ""}, {"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"},
+		{"pkg/boxinit/child.go", `	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), how)
+`, "	_ = how\n"}, {"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"},
 		{"pkg/launch/spawn.go", `	c.Add("seal descriptors", unix.SYS_CLOSE_RANGE, boxinit.ControlFD+1, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
 `, ""}}},
 	{control: "program not from proc's magic links", fail: []string{"TestHostBinaryCannotBeWritten"}, edits: []edit{
@@ -236,4 +236,10 @@ var mutations = []mutation{
 		{"pkg/rootfs/proc.go", "		p.add(wire.Op{Kind: wire.OpMask, Source: facade", "		_ = (wire.Op{Kind: wire.OpMask, Source: facade"}}},
 	{control: "cpu affinity", pkg: "twohosts", fail: []string{"TestSizes"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "	r.cpus = cpus.Take(cpus.Count(r.spec.Limits.MilliCPU), os.Getpid()+int(serial.Load()))\n", "	r.cpus = &cpus.Set{}\n"}}},
+	{control: "answers are the profile's", fail: []string{"TestExplainedRunRefusesTheSame"}, edits: []edit{
+		{"pkg/denials/watch.go", "	sys.RefuseNotification(w.listener, n.ID, max(errno, 1))\n", "	sys.ContinueNotification(w.listener, n.ID)\n"}}},
+	{control: "refusals ask", fail: []string{"TestDenialsAreTold"}, edits: []edit{
+		{"pkg/denials/filter.go", "return k&actionMask == retErrno && k&errnoMask != 0", "return false"}}},
+	{control: "names of programs are plain text", fail: []string{"TestDenialsAreHarmlessText"}, edits: []edit{
+		{"pkg/denials/watch.go", "	return clean(b[:k-1]) // without its newline", "	return string(b[:k-1])"}}},
 }

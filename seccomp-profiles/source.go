@@ -3,8 +3,25 @@ package profiles
 import _ "embed"
 
 //go:embed default.json
-var source string
+var defaultSource string
 
-// Source is default.json, which Default was compiled from: for those who want
-// to read the rules or say them to another runtime. Runs do not use it.
-func Source() string { return source }
+//go:embed debug.json
+var debugSource string
+
+//go:embed minimal.json
+var minimalSource string
+
+// Source is the JSON that Compiled was made from, for those who want to read the
+// rules or say them to another runtime; "" when there is none of that name. Runs
+// do not use it.
+func Source(name string) string {
+	switch name {
+	case "default":
+		return defaultSource
+	case "debug":
+		return debugSource
+	case "minimal":
+		return minimalSource
+	}
+	return ""
+}

@@ -60,6 +60,7 @@ func finish(p *policy.Parsed, res *sandbox.Result, err error, sink io.WriteClose
 	_, lost := err.(*sandbox.Incomplete)
 	if err == nil || lost {
 		remark(p, res)
+		explainDenials(p, res)
 	}
 	switch {
 	case err != nil && res.Outcome == result.Refused:

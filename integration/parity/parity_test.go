@@ -196,7 +196,7 @@ func or(facts map[string]string, name string) string {
 // itself, in both sandboxes, with three patterns.
 func TestSeccompParity(t *testing.T) {
 	ours, theirs := both(t)
-	p, err := profile.Parse([]byte(profiles.Source()))
+	p, err := profile.Parse([]byte(profiles.Source("default")))
 	if err != nil {
 		t.Fatal(err)
 	}

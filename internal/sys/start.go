@@ -27,6 +27,11 @@ type Program struct {
 	// Owner is the user that a new user namespace belongs to, 0 for the caller:
 	// of Spawn alone, see ownedBy.
 	Owner int
+	// ShareFiles is of Start alone: the process works in this one's table of
+	// descriptors until its execve gives it a copy of its own.
+	ShareFiles bool
+	// Listener is what Start found, see SeccompListener.
+	Listener int
 }
 
 // StartError says which call of the child failed.
@@ -54,6 +59,7 @@ type child struct {
 	failed int // index into calls, of the one under way; len(calls) is execve
 	path   int
 	errno  uintptr
+	listen uintptr // result of the call that has Listener
 
 	// Of Spawn alone: they must not lie on a stack that moves.
 	own   []byte // the child's stack
@@ -73,7 +79,11 @@ func Start(p *Program) (pid, pidfd int, err error) {
 		return 0, -1, err
 	}
 	fd := int32(-1)
-	r, e := cloneChild(c, p.Cgroup, &fd)
+	extra := uintptr(0)
+	if p.ShareFiles {
+		extra = unix.CLONE_FILES
+	}
+	r, e := cloneChild(c, p.Cgroup, extra, &fd)
 	runtime.KeepAlive(p)
 	if e != 0 {
 		return 0, -1, &StartError{Call: "clone", Errno: unix.Errno(e)}
@@ -93,6 +103,7 @@ func Start(p *Program) (pid, pidfd int, err error) {
 		}
 		return 0, -1, se
 	}
+	p.Listener = int(c.listen)
 	return int(r), int(fd), nil
 }
 
@@ -145,11 +156,11 @@ func reap(pid, pidfd int) {
 //go:norace
 //go:noinline
 //go:nosplit
-func cloneChild(c *child, cgroup int, pidfd *int32) (pid, errno uintptr) {
-	const flags = unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_PIDFD
+func cloneChild(c *child, cgroup int, extra uintptr, pidfd *int32) (pid, errno uintptr) {
+	flags := unix.CLONE_VM | unix.CLONE_VFORK | unix.CLONE_PIDFD | extra
 	if cgroup >= 0 {
 		args := cloneArgs{
-			flags:      flags | unix.CLONE_INTO_CGROUP,
+			flags:      uint64(flags) | unix.CLONE_INTO_CGROUP,
 			pidfd:      uint64(uintptr(unsafe.Pointer(pidfd))),
 			exitSignal: uint64(unix.SIGCHLD),
 			cgroup:     uint64(cgroup),
@@ -175,10 +186,13 @@ func runChild(c *child) {
 	for i := 0; i < len(c.calls); i++ {
 		k := &c.calls[i]
 		c.failed = i
-		_, _, e := unix.RawSyscall6(k.Nr, k.Args[0], k.Args[1], k.Args[2], k.Args[3], k.Args[4], k.Args[5])
+		r, _, e := unix.RawSyscall6(k.Nr, k.Args[0], k.Args[1], k.Args[2], k.Args[3], k.Args[4], k.Args[5])
 		if e != 0 && e != k.Ignore {
 			c.errno = uintptr(e)
 			exitChild()
+		}
+		if k.Listener {
+			c.listen = r
 		}
 	}
 	c.failed = len(c.calls)

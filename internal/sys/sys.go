@@ -20,6 +20,8 @@ type Call struct {
 	Args [6]uintptr
 	// Ignore lists an errno that is no failure (0: none).
 	Ignore unix.Errno
+	// Listener: the call's result is the descriptor that Program.Listener becomes.
+	Listener bool
 }
 
 // Calls collects a child's system calls and keeps alive what they point to.

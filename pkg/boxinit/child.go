@@ -48,10 +48,19 @@ func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 	if landlock >= 0 {
 		c.Add("landlock", unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(landlock), landlockFlags(abi))
 	}
-	// Not only close-on-exec: nothing of the host is open from here on.
-	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), 0)
+	// Not only close-on-exec: nothing of the host is open from here on. A table
+	// that is init's too cannot be emptied, see startShared.
+	how := uintptr(0)
+	if cfg.Listener {
+		how = unix.CLOSE_RANGE_CLOEXEC
+	}
+	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, 3, uintptr(^uint32(0)), how)
 	c.DefaultSignals("default signals")
 	c.SignalMask("unblock signals", 0)
+	if cfg.Listener {
+		c.SeccompListener("seccomp", cfg.Seccomp, sys.WaitKillable())
+		return c
+	}
 	c.Seccomp("seccomp", cfg.Seccomp)
 	return c
 }
@@ -81,13 +90,17 @@ func startProgram(b *box) error {
 		return err
 	}
 	defer restore()
-	b.pid, b.pidfd, err = sys.Start(&sys.Program{
+	p := &sys.Program{
 		Calls:  Child(b.cfg, b.landlock, b.landlockABI),
 		Paths:  b.cfg.Paths,
 		Argv:   b.cfg.Argv,
 		Env:    b.cfg.Env,
 		Cgroup: cgroup,
-	})
+	}
+	if b.cfg.Listener {
+		return startShared(b, p)
+	}
+	b.pid, b.pidfd, err = sys.Start(p)
 	return err
 }
 

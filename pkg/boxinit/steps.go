@@ -30,6 +30,8 @@ type box struct {
 	pid   int // the program
 	pidfd int
 
+	listener int // of the program's filter, when one is asked for
+
 	landlock    int // ruleset, -1 for none
 	queues      int // the POSIX queues' file system, -1 for none
 	landlockABI int // 0 for none
@@ -172,7 +174,11 @@ func handOut(b *box) error {
 // reportStart lets the supervisor look at the program while init confines
 // itself. What fails after it ends init, and the program with it.
 func reportStart(b *box) error {
-	report(b.control, &wire.Report{Type: wire.TypeStarted, Landlock: uint32(b.landlockABI)}, []int{b.pidfd})
+	fds := []int{b.pidfd}
+	if b.cfg.Listener {
+		fds = append(fds, b.listener)
+	}
+	report(b.control, &wire.Report{Type: wire.TypeStarted, Landlock: uint32(b.landlockABI)}, fds)
 	return nil
 }
 

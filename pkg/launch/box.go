@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"sandglass/pkg/cgroup"
+	"sandglass/pkg/denials"
 	"sandglass/pkg/result"
 	"sandglass/pkg/wire"
 )
@@ -35,6 +36,9 @@ type Box struct {
 	Stdout, Stderr io.Writer
 	OutputLimit    int64
 	OutputKill     bool
+
+	// Denials answers for the program's filter, nil when it needs nobody.
+	Denials *denials.Watch
 
 	files []*os.File
 }

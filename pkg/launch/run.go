@@ -246,7 +246,7 @@ func (s *session) handle(m message) bool {
 		s.end.OutDir = os.NewFile(uintptr(m.fds[0]), "artefacts")
 		m.fds = nil
 	case wire.TypeStarted:
-		if !s.started.IsZero() || len(m.fds) != 1 {
+		if !s.started.IsZero() || !s.answer(&m) {
 			s.abort(wire.ErrMalformed)
 			return false
 		}
@@ -278,6 +278,20 @@ func (s *session) handle(m message) bool {
 		return true
 	}
 	return false
+}
+
+// answer begins to answer for the program's filter when it has a listener: the
+// second descriptor, there when it was asked for and only then.
+func (s *session) answer(m *message) bool {
+	if s.box.Denials == nil {
+		return len(m.fds) == 1
+	}
+	if len(m.fds) != 2 {
+		return false
+	}
+	listener := m.fds[1]
+	m.fds = m.fds[:1]
+	return s.box.Denials.Start(listener) == nil
 }
 
 // abort ends a run whose controls cannot be vouched for.
@@ -325,6 +339,9 @@ func (s *session) finish() {
 	}
 	now := time.Now() // a caller that reads slowly is no time of the program's
 	s.drain()
+	if s.box.Denials != nil {
+		s.box.Denials.Stop()
+	}
 	e.CPU = s.used()
 	e.Stdout, e.StdoutErr = s.out.settle(now)
 	e.Stderr, e.StderrErr = s.err.settle(now)

@@ -18,15 +18,16 @@ func arch() string {
 	return "SCMP_ARCH_X86_64"
 }
 
-// filter says the run's filter as rules. Only the built-in one has a source; one
+// filter says the run's filter as rules. Only the built-in ones have a source; one
 // from a file is compiled, and guessing at its rules would be another policy.
 func filter(f seccomp.Filter) (Seccomp, error) {
-	if f.Name != seccomp.Default {
+	source := profiles.Source(f.Name)
+	if source == "" {
 		return Seccomp{}, refusal.Newf("--oci: %s is a compiled filter, and the format holds rules only", refusal.Word(f.Name)).
 			Hint("sandglass plan --json   # names the filter and its digest").
-			Hint("the default profile can be said: leave --seccomp out")
+			Hint("the profiles that come with sandglass can be said: leave --seccomp out")
 	}
-	p, err := profile.Parse([]byte(profiles.Source()))
+	p, err := profile.Parse([]byte(source))
 	if err != nil {
 		return Seccomp{}, err
 	}

@@ -33,7 +33,7 @@ func isolationFlags() []Flag {
 			Help: "loopback alone; there is no other network yet"},
 		{Name: "net", Arg: "none", Set: setNetwork},
 		{Name: "seccomp", Arg: "NAME|FILE.bpf", Default: "default", Group: groupIsolation, Set: setSeccomp,
-			Help: "system call profile, or a filter that seccompc made"},
+			Help: "system call profile: default, debug (tracing), minimal; or a filter that seccompc made"},
 		{Name: "security-opt", Arg: "OPT", Group: groupIsolation, Many: true, Set: setSecurityOpt,
 			Help: "no-new-privileges (always so) or seccomp=NAME|FILE.bpf"},
 		{Name: "proc", Arg: "default|none", Default: "default", Group: groupIsolation,
@@ -54,6 +54,8 @@ func resultFlags() []Flag {
 		{Name: "result", Arg: "FILE", Group: groupResult, Set: setResult,
 			Help: "write the result to FILE, as JSON"},
 		{Name: "result-fd", Arg: "N", Group: groupResult, Set: setResultFD, Help: "write the result to descriptor N, 3 or above"},
+		{Name: "explain-denials", Bool: true, Group: groupResult, Set: boolean(func(p *Parsed) *bool { return &p.Spec.ExplainDenials }),
+			Help: "list what was refused in the result, and hint at what would allow it"},
 		{Name: "quiet", Short: "q", Bool: true, Group: groupResult, Set: boolean(func(p *Parsed) *bool { return &p.Quiet }),
 			Help: "print nothing of sandglass's own but errors"},
 	}

@@ -90,6 +90,7 @@ func TestFlags(t *testing.T) {
 		{"--json", func(p *Parsed) { p.JSON = true }},
 		{"--result r.json", func(p *Parsed) { p.ResultFile = "/w/r.json" }},
 		{"--result-fd 3", func(p *Parsed) { p.ResultFD = 3 }},
+		{"--explain-denials | --explain-denials=true", func(p *Parsed) { p.Spec.ExplainDenials = true }},
 		{"--quiet | -q", func(p *Parsed) { p.Quiet = true }},
 
 		{"--rm | --rm=true | --read-only | --init --init | --cap-drop ALL | --cap-drop=all --cap-drop CAP_NET_RAW --cap-drop chown", same},

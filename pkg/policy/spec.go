@@ -30,6 +30,9 @@ type Spec struct {
 	Force bool   // artefacts may overwrite files in Out
 	Stdin bool   // pass the caller's stdin; otherwise it is at end of file
 
+	// ExplainDenials has the result list what was refused.
+	ExplainDenials bool
+
 	// Home is the caller's home directory, "" when unknown. It only helps to
 	// tell dangerous mount sources and is not part of Digest.
 	Home string

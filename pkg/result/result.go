@@ -64,7 +64,8 @@ type Result struct {
 	Layers []Layer          `json:"layers"`
 
 	PolicySHA256 string     `json:"policy_sha256"`
-	Denied       []Denial   `json:"denied"`
+	Denied       []Denial   `json:"denied"` // filled only for a run that explains denials
+	DeniedMore   int64      `json:"denied_more,omitempty"`
 	Artifacts    []Artifact `json:"artifacts"`
 }
 
@@ -114,11 +115,15 @@ type Layer struct {
 	ReadBack  map[string]string `json:"read_back,omitempty"` // e.g. Seccomp: 2, NoNewPrivs: 1
 }
 
-// Denial is something the policy stopped.
+// Denial is something the policy stopped. What the program chose in it is
+// bounded and printable, and still hostile text.
 type Denial struct {
-	Kind  string `json:"kind"` // syscall, host, file
-	What  string `json:"what"` // as the program gave it
-	Count int64  `json:"count"`
+	Kind    string `json:"kind"`              // syscall, host, file
+	What    string `json:"what"`              // the call's name, or as the program gave it
+	Args    string `json:"args,omitempty"`    // of a syscall: what the profile decides by
+	Errno   string `json:"errno,omitempty"`   // what the program got, by name
+	Program string `json:"program,omitempty"` // the thread's own name for itself
+	Count   int64  `json:"count"`
 }
 
 // Artifact is one entry that the program left in /out. Path is relative and

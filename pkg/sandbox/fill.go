@@ -31,6 +31,7 @@ func (r *runner) fill(e *launch.Ending) {
 		*n = max(*n, 0)
 	}
 	r.fillLimits()
+	r.fillDenials()
 	res.Layers = r.layers(e)
 }
 

@@ -180,7 +180,10 @@ func (r *runner) build() error {
 	if r.group.EnforcedBy(cgroup.Pids) == result.ByNone {
 		b.Config.Rlimits = p.WithoutCgroup()
 	}
-	if p.Filter.Name != seccomp.Default {
+	if err := r.watchDenials(); err != nil {
+		return err
+	}
+	if p.Filter.Name != seccomp.Default || b.Config.Listener {
 		own, err := seccomp.Load(seccomp.Default)
 		if err != nil {
 			return err

@@ -30,7 +30,7 @@ type Filter struct {
 const Default = "default"
 
 // Names are the built-in filters that Load knows.
-func Names() []string { return []string{Default} }
+func Names() []string { return profiles.Names() }
 
 // Load gives the built-in filter of that name, or reads a compiled filter when
 // nameOrPath contains a '/'. Every error is a *refusal.Error. A file is held to
@@ -39,10 +39,10 @@ func Load(nameOrPath string) (Filter, error) {
 	if strings.Contains(nameOrPath, "/") {
 		return loadFile(nameOrPath)
 	}
-	switch nameOrPath {
-	case Default:
-		return newFilter(nameOrPath, []byte(profiles.Default())), nil
-	case "unconfined":
+	if bpf := profiles.Compiled(nameOrPath); bpf != "" {
+		return newFilter(nameOrPath, []byte(bpf)), nil
+	}
+	if nameOrPath == "unconfined" {
 		return Filter{}, refusal.Newf("seccomp profile unconfined: every run is filtered, since the kernel's whole system call surface is what an escape needs").
 			Hint("compile a profile of your own: seccompc -o my.bpf my.json").
 			Hint("--security-opt seccomp=./my.bpf")

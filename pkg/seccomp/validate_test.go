@@ -69,7 +69,7 @@ func TestValidateFor(t *testing.T) {
 }
 
 func TestLoadBuiltIn(t *testing.T) {
-	if got := Names(); !slices.Equal(got, []string{"default"}) {
+	if got := Names(); !slices.Equal(got, []string{"default", "debug", "minimal"}) {
 		t.Fatalf("names: %v", got)
 	}
 	for _, name := range Names() {
@@ -122,8 +122,8 @@ func TestLoadRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ name, profile, want string }{
-		{"empty name", "", `seccomp profile "" is unknown, there is: default`},
-		{"unknown name", "strict", `seccomp profile "strict" is unknown, there is: default`},
+		{"empty name", "", `seccomp profile "" is unknown, there is: default, debug, minimal`},
+		{"unknown name", "strict", `seccomp profile "strict" is unknown, there is: default, debug, minimal`},
 		{"unconfined", "unconfined", "seccomp profile unconfined: every run is filtered"},
 		{"source", "./my.json", "seccomp profile ./my.json: this is a source, runs take compiled filters only"},
 		{"missing", dir + "/none", "seccomp profile " + dir + "/none: no such file or directory"},

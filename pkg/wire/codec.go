@@ -151,6 +151,7 @@ func (c *Config) Encode() []byte {
 	}
 	e.bytes(c.Seccomp)
 	e.bytes(c.InitSeccomp)
+	e.bool(c.Listener)
 	e.fd(c.Stdin)
 	e.fd(c.Stdout)
 	e.fd(c.Stderr)
@@ -195,7 +196,7 @@ func DecodeConfig(b []byte) (*Config, error) {
 	for n := d.count(); n > 0 && !d.bad; n-- {
 		c.Rlimits = append(c.Rlimits, Rlimit{Resource: d.fd(), Soft: d.uint(), Hard: d.uint()})
 	}
-	c.Seccomp, c.InitSeccomp = d.bytes(), d.bytes()
+	c.Seccomp, c.InitSeccomp, c.Listener = d.bytes(), d.bytes(), d.bool()
 	c.Stdin, c.Stdout, c.Stderr = d.fd(), d.fd(), d.fd()
 	c.Paths, c.Argv, c.Env = d.strings(), d.strings(), d.strings()
 	c.Dir, c.CPUs, c.Writable, c.OutDir = d.string(), d.bytes(), d.strings(), d.string()

@@ -8,7 +8,7 @@
 //	    ◀── Failed{step, errno} ─────────────  a step failed; init is gone after it
 //	    ◀── NotStarted{errno, path} ─────────  execve of the program failed
 //	    ◀── Ready + [out dir] ────────────────  the program is about to start (only with an out dir)
-//	    ◀── Started + [pidfd] ────────────────  the program runs
+//	    ◀── Started + [pidfd, listener] ──────  the program runs (listener: only when asked for)
 //	    ── Ack ─────────────────────────────▶  the supervisor has read back what it needs
 //	    ◀── Exited{status, usage} ───────────  the program ended; init exits after Ack
 //
@@ -45,6 +45,9 @@ type Config struct {
 	// InitSeccomp is init's own filter, empty when it is the program's: one that
 	// the caller wrote for a program may lack what init needs to report its end.
 	InitSeccomp []byte
+	// Listener: the program's filter has one, whose descriptor init sends with
+	// Started.
+	Listener bool
 
 	Stdin, Stdout, Stderr int32
 

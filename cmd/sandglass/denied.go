@@ -1,0 +1,63 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/policy"
+	"sandglass/pkg/result"
+	"sandglass/pkg/sandbox"
+)
+
+// mostDenials is how many are told on stderr; the result has all.
+const mostDenials = 5
+
+// explainDenials ends a run that explains with what was refused. It was asked
+// for, so it is told to who is no terminal as well.
+func explainDenials(p *policy.Parsed, res *sandbox.Result) {
+	if !p.Spec.ExplainDenials || p.Quiet || !listens(os.Stderr) {
+		return
+	}
+	told, untold := 0, res.DeniedMore
+	for _, d := range res.Denied {
+		if d.Errno == "ENOSYS" {
+			continue // as on an older kernel: libraries have another way
+		}
+		if told == mostDenials {
+			untold += d.Count
+			continue
+		}
+		told++
+		fmt.Fprintln(os.Stderr, "hint: "+refusal.Line(denial(d, p.Spec.Seccomp)))
+	}
+	if untold > 0 {
+		fmt.Fprintf(os.Stderr, "hint: and %d more: --result FILE has them\n", untold)
+	}
+}
+
+// denial is one row in words, with what would allow it where something does.
+func denial(d result.Denial, profile string) string {
+	what := d.What
+	if d.Args != "" {
+		what += "(" + d.Args + ")"
+	}
+	times := fmt.Sprintf("%d times", d.Count)
+	if d.Count == 1 {
+		times = "once"
+	}
+	if d.Program != "" {
+		times += " (" + d.Program + ")"
+	}
+	switch {
+	case d.Kind == "host":
+		return what + " was out of reach " + times + ": there is no network but loopback"
+	case profile == "default" && slices.Contains(debugAllows, d.What):
+		return what + " was refused " + times + ": run with --seccomp debug"
+	}
+	return what + " was refused " + times + " with " + d.Errno
+}
+
+// debugAllows is what the profile debug has beyond the default one.
+var debugAllows = []string{"ptrace", "process_vm_readv", "process_vm_writev", "kcmp"}

@@ -1,0 +1,86 @@
+package denials
+
+import (
+	"encoding/binary"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"sandglass/internal/sys"
+	"sandglass/pkg/seccomp/sysnum"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxAddress is struct sockaddr_storage.
+const maxAddress = 128
+
+// allowed notes what a call that the profile allows will meet: the sandbox's
+// network has loopback and no route, so a connection to anywhere else fails with
+// ENETUNREACH. The address is read from the caller's memory, which it may change
+// before the kernel reads it: a program can hide one, and gains nothing.
+func (w *Watch) allowed(n *sys.Notification) {
+	if number, _ := sysnum.Number(runtime.GOARCH, "connect"); n.Nr != number {
+		return
+	}
+	size := min(n.Args[2]&0xffffffff, maxAddress)
+	if size < 4 {
+		return
+	}
+	buf := make([]byte, size)
+	got, err := unix.ProcessVMReadv(int(n.PID), []unix.Iovec{{Base: &buf[0], Len: size}},
+		[]unix.RemoteIovec{{Base: uintptr(n.Args[1]), Len: int(size)}}, 0)
+	name := program(n.PID)
+	if err != nil || !sys.NotificationValid(w.listener, n.ID) {
+		return
+	}
+	if to := unreachable(buf[:got]); to != "" {
+		w.seen.add(row{kind: "host", what: to, errno: "ENETUNREACH", program: name})
+	}
+}
+
+// unreachable is the address of a socket address that leads out, "" for others.
+func unreachable(b []byte) string {
+	if len(b) < 4 {
+		return ""
+	}
+	port := binary.BigEndian.Uint16(b[2:])
+	switch family := binary.NativeEndian.Uint16(b); {
+	case family == unix.AF_INET && len(b) >= 8:
+		return unreachable4(b[4:8], port)
+	case family == unix.AF_INET6 && len(b) >= 24:
+		return unreachable6(b[8:24], port)
+	}
+	return ""
+}
+
+func unreachable4(ip []byte, port uint16) string {
+	if ip[0] == 127 || ip[0] == 0 {
+		return ""
+	}
+	var parts []string
+	for _, b := range ip {
+		parts = append(parts, number(uint64(b)))
+	}
+	return strings.Join(parts, ".") + ":" + number(uint64(port))
+}
+
+func unreachable6(ip []byte, port uint16) string {
+	zeros := 0
+	for zeros < len(ip) && ip[zeros] == 0 {
+		zeros++
+	}
+	switch {
+	case zeros == 10 && ip[10] == 0xff && ip[11] == 0xff:
+		return unreachable4(ip[12:], port)
+	case zeros == 16 || zeros == 15 && ip[15] == 1:
+		return ""
+	}
+	var parts []string
+	for i := 0; i < len(ip); i += 2 {
+		parts = append(parts, strconv.FormatUint(uint64(binary.BigEndian.Uint16(ip[i:])), 16))
+	}
+	return "[" + strings.Join(parts, ":") + "]:" + number(uint64(port))
+}
+
+func number(n uint64) string { return strconv.FormatUint(n, 10) }

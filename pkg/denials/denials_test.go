@@ -1,0 +1,286 @@
+package denials
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"reflect"
+	"runtime"
+	"testing"
+	"time"
+
+	"sandglass/internal/sys"
+	"sandglass/pkg/result"
+	"sandglass/pkg/seccomp"
+	"sandglass/pkg/seccomp/bpfvm"
+	"sandglass/pkg/seccomp/sysnum"
+
+	"golang.org/x/sys/unix"
+)
+
+// A filter cannot be taken off, so what needs one runs in this binary anew.
+const helperEnv = "DENIALS_TEST_HELPER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(helperEnv) != "" {
+		helper()
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+func load(t testing.TB, name string) seccomp.Filter {
+	t.Helper()
+	f, err := seccomp.Load(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestAskingAllowsNoMore: for every call, what asks allows only what the base
+// allows, asks where the base refuses, and answers the same anywhere else.
+func TestAskingAllowsNoMore(t *testing.T) {
+	connect, _ := sysnum.Number(runtime.GOARCH, "connect")
+	for _, name := range seccomp.Names() {
+		f := load(t, name)
+		w, err := New(f.BPF)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asking, err := bpfvm.Decode(w.Filter())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := bpfvm.Check(asking); err != nil {
+			t.Fatal(err)
+		}
+		asked := 0
+		for _, arch := range []uint32{auditArch(), 0x40000003, 0} {
+			for nr := range uint32(1 << 11) {
+				for _, v := range []uint64{0, 1, 2, 3, 0x10000000, 0x5412, 0x40000, 04755, 1 << 32, ^uint64(0)} {
+					d := &bpfvm.Data{Nr: nr, Arch: arch, Args: [6]uint64{v, v, v, v, v, v}}
+					want, _ := bpfvm.Run(w.base, d)
+					if want&actionMask == retErrno && want&errnoMask != 0 || nr == connect && arch == auditArch() {
+						want = retNotify
+						asked++
+					}
+					if got, err := bpfvm.Run(asking, d); err != nil || got != want {
+						t.Fatalf("%s, call %d of %#x with %#x: got %#x, %v, want %#x", name, nr, arch, v, got, err, want)
+					}
+				}
+			}
+		}
+		if asked < 10000 {
+			t.Errorf("%s asks for %d of the calls only", name, asked)
+		}
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		prog []bpfvm.Insn
+		want error
+	}{
+		"computed": {[]bpfvm.Insn{{Code: bpfvm.LdAbs}, {Code: bpfvm.RetA}}, errComputed},
+		"too long": {make([]bpfvm.Insn, bpfvm.MaxInsns), errTooLong},
+	} {
+		if _, err := New(bpfvm.Encode(c.prog)); err != c.want {
+			t.Errorf("%s: got %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	v4 := func(port uint16, ip ...byte) []byte {
+		return append([]byte{unix.AF_INET, 0, byte(port >> 8), byte(port)}, ip...)
+	}
+	v6 := func(ip ...byte) []byte {
+		return append([]byte{unix.AF_INET6, 0, 0, 80, 0, 0, 0, 0}, append(make([]byte, 16-len(ip)), ip...)...)
+	}
+	for _, c := range []struct {
+		in   []byte
+		want string
+	}{
+		{v4(443, 192, 0, 2, 1), "192.0.2.1:443"},
+		{v4(80, 127, 0, 0, 1), ""},
+		{v4(80, 0, 0, 0, 0), ""},
+		{v4(80, 127, 0, 0), ""}, // cut short
+		{v6(0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1), "[2001:db8:0:0:0:0:0:1]:80"},
+		{v6(1), ""},
+		{v6(), ""},
+		{v6(0xff, 0xff, 127, 0, 0, 1), ""},
+		{v6(0xff, 0xff, 192, 0, 2, 9), "192.0.2.9:80"},
+		{[]byte{unix.AF_UNIX, 0, '/', 'x', 0, 0, 0, 0}, ""},
+		{nil, ""},
+	} {
+		if got := unreachable(c.in); got != c.want {
+			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// TestTableIsBounded: what finds no room is still counted, and rows that are
+// there go on.
+func TestTableIsBounded(t *testing.T) {
+	var x table
+	for i := range 100 {
+		x.add(row{kind: "syscall", what: fmt.Sprint(i)})
+	}
+	for range 3 {
+		x.add(row{kind: "syscall", what: "63"})
+	}
+	list, more := x.list()
+	if len(list) != 64 || more != 36 {
+		t.Fatalf("%d rows and %d more, want 64 and 36", len(list), more)
+	}
+	if want := (result.Denial{Kind: "syscall", What: "63", Count: 4}); list[0] != want {
+		t.Errorf("the first is %+v, want %+v", list[0], want)
+	}
+}
+
+// TestPace: the burst is free, and then a batch is followed by four times the
+// time that it took.
+func TestPace(t *testing.T) {
+	var p pace
+	work := func(d time.Duration) time.Duration {
+		p.began = time.Now().Add(-d)
+		return p.end()
+	}
+	for i := range burst + batch - 1 {
+		if d := work(time.Second); d != 0 {
+			t.Fatalf("answer %d is followed by a pause of %v", i, d)
+		}
+	}
+	for range 3 {
+		for i := range batch {
+			d := work(time.Second)
+			if i == 0 && d < batch*4*time.Second {
+				t.Errorf("%d answers of a second each are followed by %v, want at least %v", batch, d, batch*4*time.Second)
+			} else if i > 0 && d != 0 {
+				t.Errorf("a pause of %v within a batch", d)
+			}
+		}
+	}
+}
+
+func TestClean(t *testing.T) {
+	if got := clean([]byte("a\x1b[2J\n\x7f\xc3\xa9 b")); got != "a?[2J??"+"?? b" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// helper installs the filter of an explained run, sends its listener over
+// descriptor 3, and makes a call for each byte that it reads.
+func helper() {
+	runtime.LockOSThread()
+	f, err := seccomp.Load("default")
+	must(err)
+	w, err := New(f.BPF)
+	must(err)
+	prog, err := bpfvm.Decode(w.Filter())
+	must(err)
+	filter := make([]unix.SockFilter, len(prog))
+	for i, in := range prog {
+		filter[i] = unix.SockFilter{Code: in.Code, Jt: in.JT, Jf: in.JF, K: in.K}
+	}
+	fprog := &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	must(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	fd, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER,
+		reflect.ValueOf(fprog).Pointer())
+	if errno != 0 {
+		must(errno)
+	}
+	must(unix.Sendmsg(3, []byte{1}, unix.UnixRights(int(fd)), nil, 0))
+	unix.Close(int(fd))
+	var b [1]byte
+	for {
+		if n, _ := unix.Read(0, b[:]); n != 1 {
+			return
+		}
+		_, _, errno := unix.RawSyscall6(unix.SYS_PTRACE, 0, 0, 0, 0, 0, 0)
+		fmt.Println(unix.ErrnoName(errno))
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(3)
+	}
+}
+
+// TestNobodyAnswers: with a listener that answers a refused call gets the
+// profile's errno and is counted; without one, as when the supervisor is gone,
+// the kernel refuses it.
+func TestNobodyAnswers(t *testing.T) {
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pair[0])
+	theirs := os.NewFile(uintptr(pair[1]), "socket")
+	cmd := exec.Command(os.Args[0])
+	// A signal of the runtime's would begin the call anew.
+	cmd.Env, cmd.ExtraFiles = append(os.Environ(), helperEnv+"=1", "GODEBUG=asyncpreemptoff=1"), []*os.File{theirs}
+	in, _ := cmd.StdinPipe()
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(stdout)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Process.Kill()
+	theirs.Close()
+	oob := make([]byte, unix.CmsgSpace(4))
+	if _, _, _, _, err := unix.Recvmsg(pair[0], make([]byte, 1), oob, unix.MSG_CMSG_CLOEXEC); err != nil {
+		t.Fatal(err)
+	}
+	msgs, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(msgs) != 1 {
+		t.Fatalf("no listener came: %v, %v", msgs, err)
+	}
+	fds, err := unix.ParseUnixRights(&msgs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := New([]byte(load(t, "default").BPF))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Start(fds[0]); err != nil {
+		t.Fatal(err)
+	}
+	in.Write([]byte("1"))
+	first, _ := out.ReadString('\n')
+	w.Stop()
+	w.Stop() // again is no harm
+	in.Write([]byte("2"))
+	in.Close()
+	second, _ := io.ReadAll(out)
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := first+string(second), "EPERM\nENOSYS\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	list, more := w.Denied()
+	if len(list) != 1 || more != 0 || list[0].What != "ptrace" || list[0].Args != "PTRACE_TRACEME" || list[0].Errno != "EPERM" || list[0].Count != 1 {
+		t.Errorf("got %+v and %d more", list, more)
+	}
+}
+
+// FuzzAnswerNames: no registers make the words panic or steer a terminal.
+func FuzzAnswerNames(f *testing.F) {
+	f.Add(uint32(101), uint64(0), uint64(1), uint64(2), uint64(3))
+	f.Fuzz(func(t *testing.T, nr uint32, a, b, c, d uint64) {
+		n := &sys.Notification{Nr: nr, Args: [6]uint64{a, b, c, d}}
+		if text := callName(nr) + arguments(n); clean([]byte(text)) != text {
+			t.Errorf("%q", text)
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package denials
+
+import (
+	"errors"
+	"runtime"
+
+	"sandglass/pkg/seccomp/bpfvm"
+	"sandglass/pkg/seccomp/sysnum"
+)
+
+// What a filter can answer, from linux/seccomp.h.
+const (
+	actionMask = 0xffff0000
+	errnoMask  = 0x0000ffff
+	retErrno   = 0x00050000
+	retNotify  = 0x7fc00000 // SECCOMP_RET_USER_NOTIF
+	retLog     = 0x7ffc0000
+	retAllow   = 0x7fff0000
+)
+
+// auditArch is the architecture word of this binary's own calls.
+func auditArch() uint32 {
+	if runtime.GOARCH == "arm64" {
+		return 0xc00000b7
+	}
+	return 0xc000003e
+}
+
+var (
+	errComputed = errors.New("this filter computes what it returns, so nobody can tell what it would have refused")
+	errTooLong  = errors.New("with what tells about denials the filter is longer than the kernel takes")
+)
+
+// explaining is base with every refusal turned into a question to the listener,
+// and connect as well. What base allows costs what it did, and what it kills the
+// kernel still kills. An errno of zero is no refusal and stays.
+func explaining(base []bpfvm.Insn) ([]bpfvm.Insn, error) {
+	asking, err := ask(base, func(k uint32) bool { return k&actionMask == retErrno && k&errnoMask != 0 })
+	if err != nil {
+		return nil, err
+	}
+	connect, _ := sysnum.Number(runtime.GOARCH, "connect")
+	// Skips what is not ours: the filter itself kills foreign architectures.
+	return fits(append([]bpfvm.Insn{
+		{Code: bpfvm.LdAbs, K: 4},
+		{Code: bpfvm.JeqK, K: auditArch(), JF: 3},
+		{Code: bpfvm.LdAbs, K: 0},
+		{Code: bpfvm.JeqK, K: connect, JF: 1},
+		{Code: bpfvm.RetK, K: retNotify},
+	}, asking...))
+}
+
+// ask turns the returns that which names into retNotify.
+func ask(base []bpfvm.Insn, which func(uint32) bool) ([]bpfvm.Insn, error) {
+	asking := make([]bpfvm.Insn, len(base))
+	for i, in := range base {
+		if in.Code == bpfvm.RetA {
+			return nil, errComputed
+		}
+		if in.Code == bpfvm.RetK && which(in.K) {
+			in.K = retNotify
+		}
+		asking[i] = in
+	}
+	return asking, nil
+}
+
+func fits(prog []bpfvm.Insn) ([]bpfvm.Insn, error) {
+	if len(prog) > bpfvm.MaxInsns {
+		return nil, errTooLong
+	}
+	return prog, nil
+}
