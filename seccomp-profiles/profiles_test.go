@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"sandglass/internal/testkit/edges"
+	"sandglass/pkg/seccomp/edges"
 	"sandglass/pkg/seccomp"
 	"sandglass/pkg/seccomp/bpfvm"
 	"sandglass/pkg/seccomp/profile"

@@ -6,6 +6,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/seccomp/bpfvm"
+	"sandglass/pkg/seccomp/compile"
 	"sandglass/pkg/seccomp/profile"
 	"sandglass/pkg/seccomp/sysnum"
 )
@@ -45,8 +46,8 @@ type part struct {
 	constant bool // a part of the third kind
 }
 
-// compile makes the filter for arch.
-func compile(p *profile.Profile, arch string, body compileBody) ([]byte, error) {
+// compileProfile makes the filter for arch.
+func compileProfile(p *profile.Profile, arch string, body compileBody) ([]byte, error) {
 	if !slices.Contains(p.Arches, arch) {
 		return nil, refusal.Newf("profile: architectures does not list %s", arch)
 	}
@@ -67,7 +68,10 @@ func compile(p *profile.Profile, arch string, body compileBody) ([]byte, error) 
 			targets[c.number] = i
 		}
 	}
-	prog := glue(auditArch[arch], targets, programs)
+	prog, err := compile.Glue(auditArch[arch], targets, programs)
+	if err != nil {
+		return nil, err
+	}
 	if err := bpfvm.Check(prog); err != nil {
 		return nil, fmt.Errorf("compiled program: %w", err)
 	}

@@ -14,34 +14,6 @@ import (
 // returns is a program that answers value whatever the call.
 func returns(value uint32) []bpfvm.Insn { return []bpfvm.Insn{{Code: bpfvm.RetK, K: value}} }
 
-// TestGlueSelects: for any set of numbers, each goes to its program, and the
-// rest, and what lies between, to the first.
-func TestGlueSelects(t *testing.T) {
-	const token = 0xc000003e
-	for size := range 60 {
-		targets := map[uint32]int{}
-		for i := range size {
-			targets[uint32(7*i+1)] = 1 + i%5
-		}
-		programs := [][]bpfvm.Insn{returns(100), returns(101), returns(102), returns(103), returns(104), returns(105)}
-		programs[3] = append([]bpfvm.Insn{{Code: bpfvm.Ja, K: 300}}, make([]bpfvm.Insn, 300)...) // a long one
-		programs[3] = append(programs[3], returns(103)...)
-		prog := glue(token, targets, programs)
-		if err := bpfvm.Check(prog); err != nil {
-			t.Fatalf("%d numbers: %v", size, err)
-		}
-		for nr := range uint32(7*size + 10) {
-			want := uint32(100 + targets[nr])
-			if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: token}); err != nil || got != want {
-				t.Errorf("%d numbers, call %d: got %d, %v, want %d", size, nr, got, err, want)
-			}
-			if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: token + 1}); err != nil || got != 0x80000000 {
-				t.Errorf("%d numbers, call %d, foreign: got %#x, %v", size, nr, got, err)
-			}
-		}
-	}
-}
-
 func TestCheckSelfContained(t *testing.T) {
 	const token = 0xc000003e
 	head := []bpfvm.Insn{{Code: bpfvm.LdAbs, K: 4}, {Code: bpfvm.JeqK, K: token}}
@@ -122,7 +94,7 @@ func TestPlanRefuses(t *testing.T) {
 	if _, err := plan(p, "amd64", func(arch, name string) (bool, error) { return false, broken }); err != broken {
 		t.Errorf("got %v", err)
 	}
-	if _, err := compile(p, "arm64", nil); err == nil || err.Error() != "profile: architectures does not list arm64" {
+	if _, err := compileProfile(p, "arm64", nil); err == nil || err.Error() != "profile: architectures does not list arm64" {
 		t.Errorf("got %v", err)
 	}
 }

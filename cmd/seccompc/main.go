@@ -113,7 +113,7 @@ func compileSource(opt options, source string, stdout io.Writer) error {
 		wanted = p.Arches
 	}
 	for _, arch := range wanted {
-		bpf, err := compile(p, arch, libseccompBody)
+		bpf, err := compileProfile(p, arch, libseccompBody)
 		if err != nil {
 			return err
 		}

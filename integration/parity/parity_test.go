@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
-	"sandglass/internal/testkit/edges"
+	"sandglass/pkg/seccomp/edges"
 	"sandglass/pkg/seccomp/bpfvm"
 	"sandglass/pkg/seccomp/profile"
 	"sandglass/pkg/seccomp/sysnum"

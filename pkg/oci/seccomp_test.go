@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sandglass/internal/testkit/edges"
 	"sandglass/pkg/seccomp"
+	"sandglass/pkg/seccomp/edges"
 	"sandglass/pkg/seccomp/profile"
 	"sandglass/pkg/seccomp/sysnum"
 	profiles "sandglass/seccomp-profiles"

@@ -1,13 +1,14 @@
-package main
+package compile
 
 import (
+	"errors"
 	"maps"
 	"slices"
 
 	"sandglass/pkg/seccomp/bpfvm"
 )
 
-// glue puts the dispatch before programs. targets says which calls go to which
+// Glue puts the dispatch before programs. targets says which calls go to which
 // program; all others go to programs[0]. Kernels translate the whole filter and
 // run it once for each call number when it is installed, so the dispatch is a
 // binary search over ranges of numbers with one target.
@@ -19,7 +20,7 @@ import (
 //	search: jge → entries
 //	entries: ja program, or the program itself where it is one ret; main's first
 //	programs
-func glue(token uint32, targets map[uint32]int, programs [][]bpfvm.Insn) []bpfvm.Insn {
+func Glue(token uint32, targets map[uint32]int, programs [][]bpfvm.Insn) ([]bpfvm.Insn, error) {
 	prog := []bpfvm.Insn{
 		{Code: bpfvm.LdAbs, K: 4},
 		{Code: bpfvm.JeqK, K: token, JT: 1},
@@ -27,7 +28,11 @@ func glue(token uint32, targets map[uint32]int, programs [][]bpfvm.Insn) []bpfvm
 		{Code: bpfvm.LdAbs, K: 0},
 	}
 	// A search of one range has no instruction: it falls into main's entry.
-	prog = append(prog, node(ranges(targets), 0)...)
+	tree, ok := node(ranges(targets), 0)
+	if !ok {
+		return nil, errRanges
+	}
+	prog = append(prog, tree...)
 	// Conditional jumps reach 255 instructions, so programs are entered by
 	// unconditional ones, which reach everything.
 	distance := len(programs) - 1
@@ -45,8 +50,11 @@ func glue(token uint32, targets map[uint32]int, programs [][]bpfvm.Insn) []bpfvm
 			prog = append(prog, program...)
 		}
 	}
-	return prog
+	return prog, nil
 }
+
+// errRanges: a conditional jump reaches 255 instructions.
+var errRanges = errors.New("too many ranges of calls with different rules for one filter")
 
 // span is the numbers from start to the next span's start.
 type span struct {
@@ -74,28 +82,29 @@ func ranges(targets map[uint32]int) []span {
 // node is a decision tree over spans, with the call's number in the
 // accumulator. behind instructions lie between its end and the entries. One
 // span needs no decision: whoever leads to it goes to the entry at once.
-func node(spans []span, behind int) []bpfvm.Insn {
+func node(spans []span, behind int) (tree []bpfvm.Insn, ok bool) {
 	if len(spans) == 1 {
-		return nil
+		return nil, true
 	}
 	half := len(spans) / 2
-	high := node(spans[half:], behind)
-	low := node(spans[:half], behind+len(high))
-	split := bpfvm.Insn{Code: bpfvm.JgeK, K: spans[half].start, JT: offset(len(low))}
+	high, ok := node(spans[half:], behind)
+	if !ok {
+		return nil, false
+	}
+	low, ok := node(spans[:half], behind+len(high))
+	if !ok {
+		return nil, false
+	}
+	jt, jf := len(low), 0
 	if len(high) == 0 {
-		split.JT = offset(len(low) + behind + spans[half].target)
+		jt = len(low) + behind + spans[half].target
 	}
 	if len(low) == 0 {
-		split.JF = offset(len(high) + behind + spans[0].target)
+		jf = len(high) + behind + spans[0].target
 	}
-	return append(append([]bpfvm.Insn{split}, low...), high...)
-}
-
-// offset is a conditional jump's distance. A profile that needs more than 255
-// would have hundreds of ranges of calls.
-func offset(n int) uint8 {
-	if n > 255 {
-		panic("seccompc: too many ranges of calls for one dispatch")
+	if jt > 255 || jf > 255 {
+		return nil, false
 	}
-	return uint8(n)
+	split := bpfvm.Insn{Code: bpfvm.JgeK, K: spans[half].start, JT: uint8(jt), JF: uint8(jf)}
+	return append(append([]bpfvm.Insn{split}, low...), high...), true
 }
