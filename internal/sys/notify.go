@@ -32,7 +32,8 @@ func ReceiveNotification(listener int, n *Notification) error {
 	return notifyIoctl(listener, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(n))
 }
 
-// RefuseNotification makes the call fail with errno, which is not zero.
+// RefuseNotification makes the call fail with errno; with zero it returns zero.
+// Either way it is not made.
 func RefuseNotification(listener int, id uint64, errno unix.Errno) error {
 	return notifyIoctl(listener, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&response{id: id, error: -int32(errno)}))
 }

@@ -50,6 +50,35 @@ func explaining(base []bpfvm.Insn) ([]bpfvm.Insn, error) {
 	}, asking...))
 }
 
+// learning asks about every call that base allows or refuses, but for those that
+// start the program and end a process: the listener is not there yet at the
+// first execve. Those base decides alone.
+func learning(base []bpfvm.Insn) ([]bpfvm.Insn, error) {
+	asking, err := ask(base, func(k uint32) bool {
+		action := k & actionMask
+		return action == retErrno || action == retAllow || action == retLog
+	})
+	if err != nil {
+		return nil, err
+	}
+	prog := []bpfvm.Insn{
+		{Code: bpfvm.LdAbs, K: 4},
+		{Code: bpfvm.JeqK, K: auditArch(), JF: uint8(2 + len(Unasked()))},
+		{Code: bpfvm.LdAbs, K: 0},
+	}
+	for i, name := range Unasked() {
+		number, _ := sysnum.Number(runtime.GOARCH, name)
+		prog = append(prog, bpfvm.Insn{Code: bpfvm.JeqK, K: number, JT: uint8(len(Unasked()) - i)})
+	}
+	// The asking filter begins after this jump, the one that decides alone after it.
+	prog = append(prog, bpfvm.Insn{Code: bpfvm.Ja, K: 1}, bpfvm.Insn{Code: bpfvm.Ja, K: uint32(len(asking))})
+	return fits(append(append(prog, asking...), base...))
+}
+
+// Unasked are the calls that a learning filter does not ask about: whoever learns
+// takes them as used.
+func Unasked() []string { return []string{"execve", "exit_group"} }
+
 // ask turns the returns that which names into retNotify.
 func ask(base []bpfvm.Insn, which func(uint32) bool) ([]bpfvm.Insn, error) {
 	asking := make([]bpfvm.Insn, len(base))

@@ -26,6 +26,8 @@ type Watch struct {
 	base   []bpfvm.Insn // what the profile says
 	filter []byte       // what the program gets
 	seen   table
+	// observe is told of every call, and whether it was refused, when learning.
+	observe func(number uint32, args [6]uint64, refused bool)
 
 	once     sync.Once
 	listener int
@@ -44,6 +46,22 @@ func New(bpf []byte) (*Watch, error) {
 		return nil, err
 	}
 	return &Watch{base: base, filter: bpfvm.Encode(asking), listener: -1, stop: -1}, nil
+}
+
+// NewLearning makes a filter that asks about everything: observe is told, from
+// one goroutine, of each call by its registers, and whether it was refused. What
+// bpf refuses stays refused. Each call costs what a refused one does otherwise,
+// and takes as much of the supervisor's time as the program makes calls.
+func NewLearning(bpf []byte, observe func(number uint32, args [6]uint64, refused bool)) (*Watch, error) {
+	base, err := bpfvm.Decode(bpf)
+	if err != nil {
+		return nil, err
+	}
+	asking, err := learning(base)
+	if err != nil {
+		return nil, err
+	}
+	return &Watch{base: base, filter: bpfvm.Encode(asking), observe: observe, listener: -1, stop: -1}, nil
 }
 
 // Filter is what to install in place of what New was given.
@@ -107,7 +125,9 @@ func (w *Watch) serve() {
 		} else if err != unix.ENOENT {
 			return
 		}
-		pause(w.stop, p.end())
+		if d := p.end(); w.observe == nil {
+			pause(w.stop, d)
+		}
 	}
 }
 
@@ -117,12 +137,20 @@ func (w *Watch) answer(n *sys.Notification) {
 	if err != nil {
 		verdict = retErrno | uint32(unix.EPERM)
 	}
+	refused := verdict&actionMask != retAllow && verdict&actionMask != retLog && verdict != retErrno
+	if w.observe != nil {
+		w.observe(n.Nr, n.Args, refused)
+	}
 	switch verdict & actionMask {
 	case retAllow, retLog:
 		w.allowed(n)
 		sys.ContinueNotification(w.listener, n.ID)
 		return
 	case retErrno:
+		if verdict == retErrno { // answered as done, and not made
+			sys.RefuseNotification(w.listener, n.ID, 0)
+			return
+		}
 	default: // it kills, which a listener cannot
 		verdict = retErrno | uint32(unix.EPERM)
 	}
@@ -132,7 +160,7 @@ func (w *Watch) answer(n *sys.Notification) {
 		r.program = "" // the PID may be another process's by now
 	}
 	w.seen.add(r)
-	sys.RefuseNotification(w.listener, n.ID, max(errno, 1))
+	sys.RefuseNotification(w.listener, n.ID, errno)
 }
 
 // program is the name of the thread, which the program chooses: at most 15 bytes.

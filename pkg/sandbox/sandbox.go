@@ -40,6 +40,10 @@ type Spec struct {
 	// Abort ends the collection for Spec.Out when it is closed. Without it only
 	// the collection's own limits do, once ctx has ended the program.
 	Abort <-chan struct{}
+	// Observe has every system call of the program reported, by number and
+	// registers, and whether it was refused; Seccomp must be the default profile.
+	// It is called from one goroutine, and not after Run has returned.
+	Observe func(number uint32, args [6]uint64, refused bool)
 	// InitPath is the binary that becomes PID 1 inside; "" is this executable.
 	InitPath string
 }
