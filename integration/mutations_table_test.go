@@ -186,6 +186,10 @@ var mutations = []mutation{
 		{"pkg/policy/validate_mounts.go", "		if !m.Write {\n			continue\n", "		if true {\n			continue\n"}}},
 	{control: "program by its path is a file", fail: []string{"TestProgramByALinkIsAFile"}, edits: []edit{
 		{"pkg/runtimes/finder.go", `if found.Prefix == "" || found.FileOnly ||`, `if true || found.Prefix == "" || found.FileOnly ||`}}},
+	{control: "a script brings nothing", fail: []string{"TestScriptBringsNoDirectory"}, edits: []edit{
+		{"pkg/plan/runtimes.go", "found, err := b.finder.ForScript(name)", "found, err := b.finder.Find(name)"}}},
+	{control: "a virtual environment brings no other", fail: []string{"TestScriptBringsNoDirectory"}, edits: []edit{
+		{"pkg/runtimes/venv.go", "err != nil || !f.onPath(real) {", `err != nil || real == "" {`}}},
 	{control: "names quoted in lines of ours", fail: []string{"TestNamesDoNotForgeLines"}, edits: []edit{
 		{"internal/refusal/quote.go", "func Word(s string) string {\n", "func Word(s string) string {\n	if s != \"\" {\n		return s\n	}\n"}}},
 	{control: "process group of its own", fail: []string{"TestProcessGroupOfTheCaller"}, edits: []edit{

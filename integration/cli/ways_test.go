@@ -213,7 +213,9 @@ func TestVenv(t *testing.T) {
 			{"--venv python", o, []string{"--venv", venv, "host", "python", "-c", "import onlyhere; print(onlyhere.answer)"}},
 			{"activated", testkit.Opts{Who: who, Dir: dir, Env: []string{"VIRTUAL_ENV=" + venv, "PATH=" + venv + "/bin:/usr/bin:/bin"}},
 				[]string{"use.py"}},
-			{"#! of the venv", o, []string{ownShebang}},
+			{"#! of the venv, by --venv", o, []string{"--venv", venv, ownShebang}},
+			{"#! of the venv, by PATH", testkit.Opts{Who: who, Dir: dir, Env: []string{"PATH=" + venv + "/bin:/usr/bin:/bin"}}, []string{ownShebang}},
+			{"#! of the venv, by a mount", o, []string{"-v", venv + ":" + venv, ownShebang}},
 			{"venv's python by path", o, []string{venv + "/bin/python", "-c", "import onlyhere; print(onlyhere.answer)"}},
 		} {
 			out := testkit.Run(t, c.o, c.args...)
@@ -221,8 +223,13 @@ func TestVenv(t *testing.T) {
 				t.Errorf("%s: exit %d, stdout %q, stderr %q", c.name, out.Exit, out.Stdout, out.Stderr)
 			}
 		}
+		// A #! line alone brings nothing.
+		out := testkit.Run(t, o, ownShebang)
+		if what, _ := complaint(t, out); out.Exit != 126 || !strings.Contains(what, "PATH does not lead to it") {
+			t.Errorf("by the #! line: exit %d, %q", out.Exit, what)
+		}
 		// Without it the package is not there: the venv made the difference.
-		out := testkit.Run(t, o, script)
+		out = testkit.Run(t, o, script)
 		if out.Exit != 1 || !strings.Contains(out.Stderr, "No module named 'onlyhere'") {
 			t.Errorf("without --venv: exit %d, stderr %q", out.Exit, out.Stderr)
 		}

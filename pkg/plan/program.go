@@ -92,7 +92,7 @@ func (b *builder) runFile(path string) error {
 	if mounted {
 		b.code, inside = nil, at
 	}
-	exe, err := b.interpreter(sb.Interpreter)
+	exe, err := b.scriptInterpreter(sb.Interpreter)
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,10 @@ func (b *builder) saysOther(head []byte, lang string) bool {
 	if known || !b.host() {
 		return l != lang
 	}
-	_, err := b.finder.Find(sb.Interpreter)
+	if b.inMount(sb.Interpreter) {
+		return true
+	}
+	_, err := b.finder.ForScript(sb.Interpreter)
 	return err == nil
 }
 
@@ -169,11 +172,18 @@ func (b *builder) runCommand(argv []string) error {
 func (b *builder) inside(path string) bool {
 	path = filepath.Clean(path)
 	places := []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/nix/store", "/gnu/store", "/dev", "/proc", "/sys", "/etc", rootfs.CodeDir}
-	for _, m := range b.plan.Spec.Mounts {
-		places = append(places, m.Target)
-	}
 	for _, p := range places {
 		if path == p || strings.HasPrefix(path, p+"/") {
+			return true
+		}
+	}
+	return b.inMount(path)
+}
+
+// inMount: a path inside is one of the caller's mounts or lies below one.
+func (b *builder) inMount(path string) bool {
+	for _, m := range b.plan.Spec.Mounts {
+		if path == m.Target || strings.HasPrefix(path, m.Target+"/") {
 			return true
 		}
 	}

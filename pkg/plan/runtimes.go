@@ -69,6 +69,39 @@ func (b *builder) interpreter(name string) (string, error) {
 	return found.Exe, b.adopt(found)
 }
 
+// scriptInterpreter is the path inside of what a #! line names. The line is as
+// hostile as the script: it chooses among what the caller has on PATH, in --venv
+// and in mounts, and has nothing mounted.
+func (b *builder) scriptInterpreter(name string) (string, error) {
+	if !b.host() || !filepath.IsAbs(name) {
+		return b.interpreter(name)
+	}
+	if b.inMount(name) {
+		return name, nil
+	}
+	if b.ofVenv(name) {
+		return filepath.Join(b.venv, "bin", "python"), nil
+	}
+	found, err := b.finder.ForScript(name)
+	if err != nil {
+		return "", refused(err)
+	}
+	return found.Exe, b.adopt(found)
+}
+
+// ofVenv: name is a python of --venv.
+func (b *builder) ofVenv(name string) bool {
+	if lang, ok := runtimes.Lang(filepath.Base(name)); b.venv == "" || !ok || lang != "python" {
+		return false
+	}
+	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
+	if err != nil {
+		return false
+	}
+	bin, err := filepath.EvalSymlinks(filepath.Join(b.venv, "bin"))
+	return err == nil && dir == bin
+}
+
 // adopt adds what an interpreter needs inside. What lies where no mount may
 // come from is refused as a mount is: it was found by the caller's PATH, by a
 // link, by a file that an earlier run has written.

@@ -67,7 +67,7 @@ const maxShims = 4
 // version manager that is set to a version it does not have.
 func (f Finder) Find(name string) (Interpreter, error) {
 	if filepath.IsAbs(name) && filepath.Clean(name) == name && !hasControl(name) {
-		return f.findAt(name)
+		return f.findAt(name, false)
 	}
 	if !bareName(name) {
 		return Interpreter{}, refusal.Newf("interpreter %s: not a command name or a clean absolute path", quote(name))
@@ -112,9 +112,10 @@ func (f Finder) try(lang *Language, path string, miss *missing) (Interpreter, er
 // findAt is Find for an absolute path. Such a path may be in a script's #! line
 // or a link, and lead to a program that is no interpreter: of that, the file
 // alone. That a lib/NAME lies beside its bin proves enough only for what the
-// caller has on PATH: /srv/app has its data there as well.
-func (f Finder) findAt(path string) (Interpreter, error) {
-	miss := missing{name: path, lang: ofCommand(filepath.Base(path))}
+// caller has on PATH: /srv/app has its data there as well. script: a #! line
+// named it, so that no hint does.
+func (f Finder) findAt(path string, script bool) (Interpreter, error) {
+	miss := missing{name: path, lang: ofCommand(filepath.Base(path)), script: script}
 	found, err := f.try(ofCommand(filepath.Base(path)), path, &miss)
 	if err == nil && found.Exe == "" {
 		err = miss.error(nil)
@@ -123,7 +124,8 @@ func (f Finder) findAt(path string) (Interpreter, error) {
 		return Interpreter{}, err
 	}
 	found.Name = path
-	if found.Prefix == "" || found.FileOnly || slices.Contains(stores[:], found.Prefix) || ofCommand(filepath.Base(found.Exe)) != nil {
+	if found.Prefix == "" || found.FileOnly || slices.Contains(stores[:], found.Prefix) ||
+		ofCommand(filepath.Base(found.Exe)) != nil && f.brings(path, found) {
 		return found, nil
 	}
 	real, _, err := resolve(found.Exe)
@@ -132,6 +134,14 @@ func (f Finder) findAt(path string) (Interpreter, error) {
 	}
 	found.Prefix, found.FileOnly, found.Extra = real, true, nil
 	return found, nil
+}
+
+// brings is whether an interpreter comes with its prefix: the named path lies in
+// it, or what leads out of there leads to what the caller has. A link that
+// somebody left is not enough.
+func (f Finder) brings(path string, found Interpreter) bool {
+	dir, _, err := resolve(filepath.Dir(path))
+	return err == nil && (shown(dir) || under(dir, found.Prefix)) || f.mayBase(found.Exe)
 }
 
 // adopt turns an executable into an Interpreter, through whatever shim is in
@@ -143,8 +153,10 @@ func (f Finder) adopt(lang *Language, path string, depth int) (Interpreter, erro
 	if lang != nil && lang.Name == "python" && !slices.Contains(defaultPath[:], filepath.Dir(path)) {
 		// As Python does: a venv is recognised by the path that is executed, not by where it leads.
 		if dir := filepath.Dir(filepath.Dir(path)); exists(dir + "/pyvenv.cfg") {
-			if found, err := f.venv(dir, filepath.Base(path), 0); err == nil {
-				return found, nil
+			found, err := f.venv(dir, filepath.Base(path), 0)
+			var foreign *refusal.Error
+			if err == nil || errors.As(err, &foreign) {
+				return found, err
 			}
 		}
 	}
@@ -192,8 +204,8 @@ func (f Finder) pathDirs(miss *missing) []string {
 	for rest, more := f.Path, f.Path != ""; more; {
 		var dir string
 		dir, rest, more = strings.Cut(rest, ":")
-		// An empty entry is the current directory, which a model may have filled.
-		if !filepath.IsAbs(dir) {
+		// An empty entry is the current directory, which a model may have filled, and so is /proc/self/cwd.
+		if !filepath.IsAbs(dir) || underAny(dir, kernelDirs[:]) {
 			miss.relative++
 			continue
 		}

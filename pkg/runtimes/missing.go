@@ -20,6 +20,7 @@ type missing struct {
 	relative int      // entries of PATH that were ignored
 	denied   []string // files that may not be executed
 	notes    []string // candidates that were passed over
+	script   bool     // a #! line chose the name, so that no hint may say it
 }
 
 // error says what was looked for and where, in bounded length: PATH may have a
@@ -47,6 +48,9 @@ func (m *missing) error(dirs []string) *refusal.Error {
 		b.WriteString("; relative entries of PATH are ignored: " + strconv.Itoa(m.relative))
 	}
 	err := refusal.Newf("%s", b.String()).Code(exit)
+	if m.script {
+		return err.Hint("%s", hintLang)
+	}
 	if exit == refusal.ExitNotExecutable {
 		return err.Hint("chmod +x %s", refusal.Shell(m.denied[0]))
 	}

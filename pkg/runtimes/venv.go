@@ -1,6 +1,7 @@
 package runtimes
 
 import (
+	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -27,6 +28,10 @@ func (f Finder) Venv(dir string) (Interpreter, error) {
 	}
 	dir = filepath.Clean(dir)
 	found, err := f.venv(dir, "python", 0)
+	var foreign *refusal.Error
+	if errors.As(err, &foreign) {
+		return Interpreter{}, err
+	}
 	if err != nil {
 		return Interpreter{}, refusal.Newf("virtual environment %s: %s", quote(dir), err.Error()).
 			Hint("python3 -m venv %s", refusal.Shell(dir))
@@ -64,18 +69,14 @@ func (f Finder) venv(dir, name string, depth int) (Interpreter, error) {
 	if found.Extra, err = f.baseMounts(base); err != nil {
 		return Interpreter{}, err
 	}
-	// Made from another virtual environment: its bin is on the way to the base.
-	if inner := filepath.Dir(home); !inHostView(inner) && exists(inner+"/pyvenv.cfg") {
-		in, err := f.venv(inner, name, depth+1)
-		if err != nil {
-			return Interpreter{}, err
-		}
-		if in.Prefix != "" {
-			in.Extra = append([]string{in.Prefix}, in.Extra...)
-		}
-		found.Extra = union(in.Extra, found.Extra)
-		links = append(links, in.Links...)
+	if !f.mayBase(base) {
+		return Interpreter{}, foreignBase(dir, base)
 	}
+	in, err := f.outer(dir, name, home, depth)
+	if err != nil {
+		return Interpreter{}, err
+	}
+	found.Extra, links = union(in.Extra, found.Extra), append(links, in.Links...)
 	found.Links = needed(links, found)
 	for _, l := range found.Links {
 		if underAny(l.Path, kernelDirs[:]) || hasControl(l.Path) {
@@ -83,6 +84,24 @@ func (f Finder) venv(dir, name string, depth int) (Interpreter, error) {
 		}
 	}
 	return found, nil
+}
+
+// outer is the virtual environment that dir was made from, if there is one: its
+// bin is on the way to the base. All of it comes along, so the caller must have
+// it on PATH: any project with an environment in it could be named here.
+func (f Finder) outer(dir, name, home string, depth int) (Interpreter, error) {
+	at := filepath.Dir(home)
+	if inHostView(at) || !exists(at+"/pyvenv.cfg") {
+		return Interpreter{}, nil
+	}
+	if real, _, err := resolve(home); err != nil || !f.onPath(real) {
+		return Interpreter{}, foreignBase(dir, at)
+	}
+	in, err := f.venv(at, name, depth+1)
+	if err == nil && in.Prefix != "" {
+		in.Extra = append([]string{in.Prefix}, in.Extra...)
+	}
+	return in, err
 }
 
 // venvBase is the real executable behind dir/bin/name, and the links on the

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"maps"
+	"strings"
 	"testing"
 )
 
@@ -44,11 +45,13 @@ func TestVenv(t *testing.T) {
 			files := maps.Clone(base)
 			maps.Copy(files, tt.files)
 			root := tree(t, files)
-			got, err := finder(root, nil).Venv(root + "/p/.venv")
+			// What the caller has: where uv installs, and the outer environment and home/u/bin on PATH.
+			uv := "UV_PYTHON_INSTALL_DIR=" + root + "/uv"
+			got, err := finder(root, []string{"outer/bin", "home/u/bin"}, uv).Venv(root + "/p/.venv")
 			if err != nil || show(root, got) != tt.want || got.Name != "python" {
 				t.Errorf("%s, %v\nwant %s", show(root, got), err, tt.want)
 			}
-			found, err := finder(root, []string{"p/.venv/bin"}).Find("python")
+			found, err := finder(root, []string{"p/.venv/bin", "outer/bin"}, uv).Find("python")
 			if err != nil || show(root, found) != tt.want {
 				t.Errorf("on PATH: %s, %v", show(root, found), err)
 			}
@@ -88,7 +91,7 @@ func TestVenvRefuses(t *testing.T) {
 			files := maps.Clone(base)
 			maps.Copy(files, tt.files)
 			root := tree(t, files)
-			_, err := finder(root, nil).Venv(root + "/" + tt.dir)
+			_, err := finder(root, []string{"v/bin", "w/bin"}, "UV_PYTHON_INSTALL_DIR="+root+"/uv").Venv(root + "/" + tt.dir)
 			wantRefusal(t, err, 125, tt.part)
 		})
 	}
@@ -105,5 +108,48 @@ func TestVenvInHome(t *testing.T) {
 	got, err := finder(root, []string{"home/u/bin"}).Find("python")
 	if err != nil || show(root, got) != at("$T/uv/cpython-3.12.3", "python3.12") {
 		t.Errorf("%s, %v", show(root, got), err)
+	}
+}
+
+// TestVenvChoosesNothing: what a pyvenv.cfg or a link of an environment names is
+// brought only when the caller's PATH leads there. Whoever wrote the environment
+// would otherwise be shown any project with one in it.
+func TestVenvChoosesNothing(t *testing.T) {
+	project := map[string]string{
+		"proj/pyvenv.cfg": "home = $T/uv/cpython-3.12.3/bin", "proj/bin/python": "-> $T/uv/cpython-3.12.3/bin/python3", "proj/secrets/key": "key",
+		"conda/bin/python3": "-> python3.12", "conda/bin/python3.12": "x", "conda/lib/python3.12/os.py": "", "conda/secrets/key": "key",
+	}
+	for _, tt := range []struct {
+		name, dirs string
+		files      map[string]string
+		want       string // "" for a refusal
+	}{
+		{"home is a project", "", map[string]string{"v/pyvenv.cfg": "home = $T/proj/bin", "v/bin/python": "-> $T/uv/cpython-3.12.3/bin/python3"}, ""},
+		{"home is a project on PATH", "proj/bin", map[string]string{"v/pyvenv.cfg": "home = $T/proj/bin", "v/bin/python": "-> $T/uv/cpython-3.12.3/bin/python3"},
+			"$T/v/bin/python prefix=$T/v extra=$T/proj,$T/uv/cpython-3.12.3 bin=$T/v/bin"},
+		{"home is a prefix", "", map[string]string{"v/pyvenv.cfg": "home = $T/conda/bin", "v/bin/python": "x"}, ""},
+		{"link to a prefix", "", map[string]string{"v/pyvenv.cfg": "home = $T/conda/bin", "v/bin/python": "-> $T/conda/bin/python3"}, ""},
+		{"prefix on PATH", "conda/bin", map[string]string{"v/pyvenv.cfg": "home = $T/conda/bin", "v/bin/python": "x"},
+			"$T/v/bin/python prefix=$T/v extra=$T/conda bin=$T/v/bin"},
+		{"a link on PATH", "b", map[string]string{"v/pyvenv.cfg": "home = $T/conda/bin", "v/bin/python": "x", "b/python3.12": "-> $T/conda/bin/python3"},
+			"$T/v/bin/python prefix=$T/v extra=$T/conda bin=$T/v/bin"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			files := maps.Clone(base)
+			maps.Copy(files, project)
+			maps.Copy(files, tt.files)
+			root := tree(t, files)
+			f := finder(root, strings.Fields(tt.dirs), "UV_PYTHON_INSTALL_DIR="+root+"/uv")
+			got, err := f.Venv(root + "/v")
+			if tt.want != "" && (err != nil || show(root, got) != tt.want) {
+				t.Errorf("%s, %v\nwant %s", show(root, got), err, tt.want)
+			}
+			if tt.want == "" {
+				wantRefusal(t, err, 125, "PATH does not lead to it")
+				// By its path as well.
+				_, err = f.Find(root + "/v/bin/python")
+				wantRefusal(t, err, 125, "PATH does not lead to it")
+			}
+		})
 	}
 }
