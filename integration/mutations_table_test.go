@@ -222,8 +222,12 @@ var mutations = []mutation{
 		{"pkg/launch/output.go", "os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil", "os.OpenFile(os.DevNull, os.O_WRONLY, 0); err != nil"}}},
 	{control: "stuck reader given up", pkg: "limits", fail: []string{"TestReaderIsStuck"}, edits: []edit{
 		{"pkg/launch/output.go", "		if left <= 0 {", "		if false {"}}},
+	{control: "stuck reader of the result given up", pkg: "limits", fail: []string{"TestReaderOfTheResultIsStuck"}, edits: []edit{
+		{"internal/deliver/deliver.go", "		case <-w.timer.C:\n", "		case <-make(chan int):\n"}}},
+	{control: "result written as it is made", pkg: "limits", fail: []string{"TestResultCostsNoMemory"}, edits: []edit{
+		{"pkg/result/encode.go", "bufio.NewWriterSize(c, 64<<10)", "bufio.NewWriterSize(c, 512<<20)"}}},
 	{control: "room waited for", pkg: "limits", fail: []string{"TestReaderOfANonBlockingPipe"}, edits: []edit{
-		{"pkg/launch/output.go", "!errors.Is(err, unix.EAGAIN)", "true"}}},
+		{"internal/deliver/deliver.go", "!errors.Is(err, unix.EAGAIN)", "true"}}},
 	{control: "io limit", pkg: "limits", fail: []string{"TestIOThrottles"}, edits: []edit{
 		{"pkg/plan/limits.go", "for _, io := range l.IO {", "for _, io := range l.IO[:0] {"}}},
 	{control: "open files", pkg: "limits", fail: []string{"TestOpenFilesOfTheTree"}, edits: []edit{

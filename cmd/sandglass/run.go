@@ -2,9 +2,9 @@ package main
 
 import (
 	"errors"
-	"io"
 	"os"
 
+	"sandglass/internal/deliver"
 	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
@@ -24,13 +24,18 @@ func runCommand(args []string) int {
 		return fail(err)
 	}
 	spec := sandbox.Spec{Spec: p.Spec, Stdin: os.Stdin}
-	if !p.JSON {
-		spec.Stdout, spec.Stderr = os.Stdout, os.Stderr
+	var stdout, stderr result.Capture
+	if spec.Stdout, spec.Stderr = os.Stdout, os.Stderr; p.JSON {
+		spec.Stdout, spec.Stderr = &stdout, &stderr
 	}
 	until := untilSignal()
 	defer until.stop()
 	spec.Abort = until.second
 	res, err := sandbox.Run(until.ctx, spec)
+	if p.JSON {
+		res.Stdout.Attach(&stdout)
+		res.Stderr.Attach(&stderr)
+	}
 	sig := int(until.got.Load())
 	if sig != 0 && res.Outcome == result.Canceled {
 		res.SetExit(0, sig)
@@ -55,7 +60,7 @@ func refuse(p *policy.Parsed, err error) int {
 }
 
 // finish prints the error, if one, and the result where it was asked for.
-func finish(p *policy.Parsed, res *sandbox.Result, err error, sink io.WriteCloser) int {
+func finish(p *policy.Parsed, res *sandbox.Result, err error, to sink) int {
 	code := res.ExitCode
 	_, lost := err.(*sandbox.Incomplete)
 	if err == nil || lost {
@@ -71,21 +76,14 @@ func finish(p *policy.Parsed, res *sandbox.Result, err error, sink io.WriteClose
 	if lost {
 		code = refusal.ExitRefused
 	}
-	if !p.JSON && sink == nil {
-		return code // encoding/json is a good part of a short run
-	}
-	text, jsonErr := res.JSON()
-	if jsonErr != nil {
-		return fail(jsonErr)
-	}
 	if p.JSON {
-		if failed := emit(string(text)); failed != 0 {
+		if failed := stdoutCode(deliver.All(os.Stdout, res)); failed != 0 {
 			code = failed
 		}
 	}
-	if sink != nil {
-		_, err := sink.Write(text)
-		if cerr := sink.Close(); err == nil {
+	if to != nil {
+		err := to.Put(res)
+		if cerr := to.Close(); err == nil {
 			err = cerr
 		}
 		if err != nil {

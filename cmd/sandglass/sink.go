@@ -9,20 +9,32 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandglass/internal/deliver"
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
 	"sandglass/pkg/policy"
 )
 
+// sink is where the result goes at the end.
+type sink interface {
+	Put(from io.WriterTo) error
+	Close() error
+}
+
+// descriptor is the sink of --result-fd.
+type descriptor struct{ *os.File }
+
+func (d descriptor) Put(from io.WriterTo) error { return deliver.All(d.File, from) }
+
 // openSink opens where the result goes before anything runs; nil for nowhere.
-func openSink(p *policy.Parsed) (io.WriteCloser, error) {
+func openSink(p *policy.Parsed) (sink, error) {
 	if p.ResultFD >= 0 {
 		f := os.NewFile(uintptr(p.ResultFD), "result")
 		if _, err := f.Stat(); err != nil {
 			return nil, refusal.Newf("--result-fd %d is not open", p.ResultFD).Hint("sandglass run --result-fd 3 … 3>result.json")
 		}
 		syscall.CloseOnExec(p.ResultFD)
-		return f, nil
+		return descriptor{f}, nil
 	}
 	if p.ResultFile == "" {
 		return nil, nil
@@ -34,7 +46,7 @@ func openSink(p *policy.Parsed) (io.WriteCloser, error) {
 // once. The file appears whole at the end, in place of whatever stands at its
 // name: never through a link that a program has put there, and never in the
 // inode of a file that has a second name elsewhere.
-func openResult(p *policy.Parsed) (io.WriteCloser, error) {
+func openResult(p *policy.Parsed) (sink, error) {
 	real, err := hostpath.Walk(p.ResultFile, p.Spec.MayFollow)
 	if err != nil {
 		return nil, refuseResult(p.ResultFile, err)

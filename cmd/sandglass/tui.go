@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"sandglass/internal/deliver"
 	"sandglass/internal/refusal"
 )
 
@@ -72,16 +73,24 @@ func own(hint string, args []string) string {
 	return hint
 }
 
-// emit writes what was asked for on stdout. It returns 0, or the exit code when
-// stdout did not take it: an answer that is lost must not look like a good end.
-// A reader that went away is no news to it: then the code is that of SIGPIPE.
+// emit writes what was asked for on stdout. It returns 0, or the exit code of a
+// stdout that did not take it.
 func emit(text string) int {
 	_, err := os.Stdout.WriteString(text)
+	return stdoutCode(err)
+}
+
+// stdoutCode is the exit code for a write to stdout: an answer that is lost must
+// not look like a good end. A reader that went away is no news to it: then the
+// code is that of SIGPIPE.
+func stdoutCode(err error) int {
 	switch {
 	case err == nil:
 		return 0
 	case errors.Is(err, syscall.EPIPE):
 		return 128 + int(syscall.SIGPIPE)
+	case errors.Is(err, deliver.ErrStuck):
+		return fail(refusal.Newf("writing stdout: %v", err).Hint("sandglass run --result FILE   # who waits for the end first finds the result there"))
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -229,8 +229,7 @@ func TestReplace(t *testing.T) {
 		}
 		// Whatever stands there when it is written is replaced, not followed.
 		must(t, errors.Join(os.RemoveAll(dir+"/"+name), os.Symlink("second", dir+"/"+name)))
-		_, err = r.Write([]byte("result\n"))
-		must(t, errors.Join(err, r.Close()))
+		must(t, errors.Join(r.Put(strings.NewReader("result\n")), r.Close()))
 		st, err := os.Lstat(dir + "/" + name)
 		must(t, err)
 		if got, _ := os.ReadFile(dir + "/" + name); string(got) != "result\n" || !st.Mode().IsRegular() || name == "old" && st.Mode() != 0o600 {
@@ -257,8 +256,7 @@ func TestReplaceInPlace(t *testing.T) {
 	for _, name := range []string{dir + "/fifo", "/dev/null"} {
 		r, err := Replace(name)
 		must(t, err)
-		_, err = r.Write([]byte("result\n"))
-		must(t, errors.Join(err, r.Close()))
+		must(t, errors.Join(r.Put(strings.NewReader("result\n")), r.Close()))
 	}
 	if text, err := io.ReadAll(in); string(text) != "result\n" || err != nil {
 		t.Errorf("%q, %v", text, err)
@@ -272,8 +270,7 @@ func TestReplaceInPlace(t *testing.T) {
 	defer os.Chmod(dir+"/ro", 0o755)
 	r, err := Replace(dir + "/ro/r")
 	must(t, err)
-	_, err = r.Write([]byte("result\n"))
-	must(t, errors.Join(err, r.Close()))
+	must(t, errors.Join(r.Put(strings.NewReader("result\n")), r.Close()))
 	if text, _ := os.ReadFile(dir + "/ro/r"); string(text) != "result\n" {
 		t.Errorf("%q", text)
 	}

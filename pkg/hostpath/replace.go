@@ -2,12 +2,15 @@ package hostpath
 
 import (
 	"errors"
+	"io"
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"sandglass/internal/deliver"
 )
 
-// Replacement is a file that is to be written whole. Until Write nothing of it
+// Replacement is a file that is to be written whole. Until Put nothing of it
 // is there; then it appears at once, in place of whatever stands at its name.
 // Its directory is open from the start, and no link is followed after that.
 type Replacement struct {
@@ -77,29 +80,29 @@ func (r *Replacement) inPlace() error {
 	return err
 }
 
-// Write writes the file and gives it its name. It is called once.
-func (r *Replacement) Write(data []byte) (int, error) {
+// Put writes the file and gives it its name. It is called once.
+func (r *Replacement) Put(from io.WriterTo) error {
 	if r.direct == nil {
-		err := r.replace(data)
+		err := r.replace(from)
 		if !errors.Is(err, unix.EBUSY) { // a mount point cannot be replaced
-			return len(data), err
+			return err
 		}
 		if err := r.inPlace(); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	if err := unix.Ftruncate(int(r.direct.Fd()), 0); err != nil && err != unix.EINVAL {
-		return 0, err // EINVAL: a FIFO or a device
+		return err // EINVAL: a FIFO or a device
 	}
-	return r.direct.Write(data)
+	return deliver.All(r.direct, from)
 }
 
-func (r *Replacement) replace(data []byte) error {
+func (r *Replacement) replace(from io.WriterTo) error {
 	d, err := NewDraft(r.dir, r.mode)
 	if err != nil {
 		return err
 	}
-	if _, err = d.Write(data); err == nil {
+	if _, err = from.WriteTo(d); err == nil {
 		err = d.Place(r.name, true)
 	}
 	return errors.Join(err, d.Close(err == nil))

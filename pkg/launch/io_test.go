@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"sandglass/internal/deliver"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -72,7 +73,7 @@ func TestPumpStuck(t *testing.T) {
 	w.Write([]byte("xyz"))
 	<-in
 	count, err := p.settle(time.Now())
-	if err != errStuck || count.Bytes != 3 || count.Kept != 0 {
+	if err != deliver.ErrStuck || count.Bytes != 3 || count.Kept != 0 {
 		t.Errorf("%+v, %v", count, err)
 	}
 	// A pipe that somebody outside holds open is no loss of the caller's.

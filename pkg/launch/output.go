@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"sandglass/internal/deliver"
 	"sandglass/pkg/result"
 
 	"golang.org/x/sys/unix"
@@ -23,9 +24,7 @@ const (
 // readerTime is how long the caller's side may take nothing after the run's
 // end. At most a pipe and a chunk are left to take then. A reader that is stuck
 // would else keep the run from ending, whatever its time limit.
-var readerTime = 10 * time.Second
-
-var errStuck = errors.New("the reader takes nothing any more")
+var readerTime = deliver.Patience
 
 // pump passes one stream on up to limit bytes and drops the rest, so that the
 // supervisor's memory does not depend on what the program writes. It ends at
@@ -91,7 +90,7 @@ func (p *pump) pass(data []byte) bool {
 	if len(data) == 0 {
 		return true
 	}
-	n, err := write(p.to, data)
+	n, err := deliver.Write(p.to, data)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.writing, p.moved = false, time.Now()
@@ -141,42 +140,6 @@ func (p *pump) drop(buf []byte) {
 	}
 }
 
-// write hands data to the caller. A descriptor that some other process of the
-// caller's has made non-blocking (node and ssh do that to a terminal that all
-// of them share) is waited for.
-func write(to io.Writer, data []byte) (n int, err error) {
-	for {
-		m, err := to.Write(data[n:])
-		n += max(m, 0)
-		f, ok := to.(*os.File)
-		if !ok || !errors.Is(err, unix.EAGAIN) {
-			return n, err
-		}
-		if err := waitRoom(f); err != nil {
-			return n, err
-		}
-	}
-}
-
-// waitRoom does not use Fd, which may change the flags of the description.
-func waitRoom(f *os.File) error {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var failed error
-	err = raw.Control(func(fd uintptr) {
-		failed = unix.EINTR
-		for failed == unix.EINTR {
-			_, failed = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, -1)
-		}
-	})
-	if err != nil {
-		return err
-	}
-	return failed
-}
-
 // settle waits until the caller has what was written before the end, and says
 // what became of the stream. It gives up on a reader that is stuck, and on a
 // pipe that somebody outside still holds open.
@@ -203,7 +166,7 @@ func (p *pump) settle(end time.Time) (result.Stream, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err == nil && p.writing {
-		return p.count, errStuck
+		return p.count, deliver.ErrStuck
 	}
 	return p.count, p.err
 }

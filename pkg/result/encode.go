@@ -1,85 +1,247 @@
 package result
 
 import (
+	"bufio"
 	"bytes"
-	"encoding/base64"
-	"encoding/json"
-	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
 	"unicode/utf8"
 )
 
-// JSON is the result as one line of JSON with a newline at its end, as
+// JSON is what WriteTo writes.
+func (r *Result) JSON() ([]byte, error) {
+	var b bytes.Buffer
+	_, err := r.WriteTo(&b)
+	return b.Bytes(), err
+}
+
+// WriteTo writes the result as one line of JSON with a newline at its end, as
 // docs/result.schema.json describes it. Lists and maps that are nil become
 // empty ones, and a zero Schema the present one.
-func (r *Result) JSON() ([]byte, error) {
-	out := *r
-	if out.Schema == 0 {
-		out.Schema = Schema
-	}
-	if out.Limits == nil {
-		out.Limits = map[string]Limit{}
-	}
-	out.Layers = present(out.Layers)
-	out.Denied = present(out.Denied)
-	out.Artifacts = present(out.Artifacts)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(&out); err != nil {
-		return nil, fmt.Errorf("encode the result: %v", err)
-	}
-	return escapeSteering(b.Bytes()), nil
+//
+// It is written as it is made: a program that prints control characters, each
+// of which takes six bytes here, must not have that much memory of ours.
+func (r *Result) WriteTo(w io.Writer) (int64, error) {
+	c := &counter{to: w}
+	e := &encoder{w: bufio.NewWriterSize(c, 64<<10)}
+	e.result(r)
+	err := e.w.Flush()
+	return c.n, err
 }
 
-func present[T any](list []T) []T {
-	if list == nil {
-		return []T{}
-	}
-	return list
+type counter struct {
+	to io.Writer
+	n  int64
 }
 
-// escapeSteering writes as \uXXXX what JSON allows raw but a terminal obeys:
-// DEL, the C1 controls (U+009B starts an escape sequence) and the marks that
-// turn the direction of text. The program chooses these bytes, and --json is
-// often read on a terminal. In JSON they can only stand inside strings.
-func escapeSteering(b []byte) []byte {
-	if !bytes.ContainsFunc(b, steers) {
-		return b
-	}
-	out := make([]byte, 0, len(b)+64)
-	for len(b) > 0 {
-		r, n := utf8.DecodeRune(b)
-		if steers(r) {
-			out = fmt.Appendf(out, `\u%04x`, r)
-		} else {
-			out = append(out, b[:n]...)
+func (c *counter) Write(b []byte) (int, error) {
+	n, err := c.to.Write(b)
+	c.n += int64(n)
+	return n, err
+}
+
+// encoder writes exactly what encoding/json would without HTML's escapes, but
+// for those of steers. The writer keeps the first error.
+type encoder struct {
+	w   *bufio.Writer
+	buf []byte
+}
+
+func (e *encoder) raw(s string) { e.w.WriteString(s) }
+
+func (e *encoder) number(before string, n int64) {
+	e.raw(before)
+	e.w.Write(strconv.AppendInt(e.w.AvailableBuffer(), n, 10))
+}
+
+func (e *encoder) flag(before string, b bool) {
+	e.raw(before)
+	e.raw(strconv.FormatBool(b))
+}
+
+func (e *encoder) text(before, s string) {
+	e.raw(before)
+	e.raw(`"`)
+	for len(s) > 0 {
+		n := min(len(s), minChunk)
+		for back := 0; n < len(s) && back < utf8.UTFMax-1 && !utf8.RuneStart(s[n]); back++ {
+			n--
 		}
-		b = b[n:]
+		e.buf = append(e.buf[:0], s[:n]...)
+		e.escape(e.buf)
+		s = s[n:]
 	}
-	return out
+	e.raw(`"`)
 }
 
+// maybe leaves out what is empty.
+func (e *encoder) maybe(before, s string) {
+	if s != "" {
+		e.text(before, s)
+	}
+}
+
+func list[T any](e *encoder, before string, all []T, each func(*T)) {
+	e.raw(before)
+	e.raw("[")
+	for i := range all {
+		if i > 0 {
+			e.raw(",")
+		}
+		each(&all[i])
+	}
+	e.raw("]")
+}
+
+func table[T any](e *encoder, before string, all map[string]T, each func(T)) {
+	e.raw(before)
+	e.raw("{")
+	for i, key := range slices.Sorted(maps.Keys(all)) {
+		if i > 0 {
+			e.raw(",")
+		}
+		e.text("", key)
+		e.raw(":")
+		each(all[key])
+	}
+	e.raw("}")
+}
+
+func (e *encoder) result(r *Result) {
+	schema := r.Schema
+	if schema == 0 {
+		schema = Schema
+	}
+	value := func(s string) { e.text("", s) }
+	e.number(`{"schema":`, int64(schema))
+	e.text(`,"outcome":`, string(r.Outcome))
+	e.number(`,"exit_code":`, int64(r.ExitCode))
+	if r.Signal != 0 {
+		e.number(`,"signal":`, int64(r.Signal))
+	}
+	e.maybe(`,"error":`, r.Error)
+	if len(r.Hints) > 0 {
+		list(e, `,"hints":`, r.Hints, func(s *string) { value(*s) })
+	}
+	e.number(`,"wall_ms":`, r.WallMS)
+	e.number(`,"setup_ms":`, r.SetupMS)
+	e.number(`,"cpu_ms":`, r.CPUMS)
+	e.number(`,"memory_peak_bytes":`, r.MemoryPeakBytes)
+	e.number(`,"pids_peak":`, r.PidsPeak)
+	e.number(`,"oom_kills":`, r.OOMKills)
+	e.stream(`,"stdout":`, &r.Stdout)
+	e.stream(`,"stderr":`, &r.Stderr)
+	table(e, `,"limits":`, r.Limits, e.limit)
+	list(e, `,"layers":`, r.Layers, func(l *Layer) {
+		e.text(`{"name":`, l.Name)
+		e.flag(`,"requested":`, l.Requested)
+		e.text(`,"state":`, string(l.State))
+		if len(l.ReadBack) > 0 {
+			table(e, `,"read_back":`, l.ReadBack, value)
+		}
+		e.raw("}")
+	})
+	e.text(`,"policy_sha256":`, r.PolicySHA256)
+	list(e, `,"denied":`, r.Denied, func(d *Denial) {
+		e.text(`{"kind":`, d.Kind)
+		e.text(`,"what":`, d.What)
+		e.maybe(`,"args":`, d.Args)
+		e.maybe(`,"errno":`, d.Errno)
+		e.maybe(`,"program":`, d.Program)
+		e.number(`,"count":`, d.Count)
+		e.raw("}")
+	})
+	if r.DeniedMore != 0 {
+		e.number(`,"denied_more":`, r.DeniedMore)
+	}
+	list(e, `,"artifacts":`, r.Artifacts, e.artifact)
+	e.raw("}\n")
+}
+
+func (e *encoder) limit(l Limit) {
+	e.number(`{"value":`, l.Value)
+	e.text(`,"unit":`, string(l.Unit))
+	e.text(`,"enforced_by":`, string(l.EnforcedBy))
+	e.raw("}")
+}
+
+func (e *encoder) stream(before string, s *Stream) {
+	e.raw(before)
+	e.number(`{"bytes":`, s.Bytes)
+	e.number(`,"kept":`, s.Kept)
+	e.flag(`,"truncated":`, s.Truncated)
+	e.maybe(`,"text":`, s.Text)
+	e.maybe(`,"base64":`, s.Base64)
+	switch c := s.capture; {
+	case c == nil || c.size == 0:
+	case c.text():
+		e.raw(`,"text":"`)
+		for p := range c.pieces() {
+			e.escape(p)
+		}
+		e.raw(`"`)
+	default:
+		e.raw(`,"base64":"`)
+		c.base64(e.w)
+		e.raw(`"`)
+	}
+	e.raw("}")
+}
+
+func (e *encoder) artifact(a *Artifact) {
+	e.text(`{"path":`, a.Path)
+	e.maybe(`,"path_base64":`, a.PathBase64)
+	e.text(`,"type":`, a.Type)
+	e.number(`,"size":`, a.Size)
+	e.text(`,"mode":`, a.Mode)
+	e.maybe(`,"sha256":`, a.SHA256)
+	e.maybe(`,"target":`, a.Target)
+	e.maybe(`,"skipped":`, a.Skipped)
+	e.raw("}")
+}
+
+// escape writes the inside of a JSON string.
+func (e *encoder) escape(b []byte) {
+	start := 0
+	for i := 0; i < len(b); {
+		r, n := rune(b[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(b[i:])
+		}
+		if plain(r, n) {
+			i += n
+			continue
+		}
+		e.w.Write(b[start:i])
+		e.special(r)
+		i += n
+		start = i
+	}
+	e.w.Write(b[start:])
+}
+
+// plain is what stands for itself in a string. A byte that is not UTF-8 does not.
+func plain(r rune, n int) bool {
+	return r >= ' ' && r != '"' && r != '\\' && !steers(r) && r != 0x2028 && r != 0x2029 && (r != utf8.RuneError || n > 1)
+}
+
+func (e *encoder) special(r rune) {
+	const short, hex = "\b\f\n\r\t\"\\", "0123456789abcdef"
+	for i := range len(short) {
+		if r == rune(short[i]) {
+			e.w.Write(append(e.w.AvailableBuffer(), '\\', `bfnrt"\`[i]))
+			return
+		}
+	}
+	e.w.Write(append(e.w.AvailableBuffer(), '\\', 'u', hex[r>>12&15], hex[r>>8&15], hex[r>>4&15], hex[r&15]))
+}
+
+// steers is what JSON allows raw but a terminal obeys: DEL, the C1 controls
+// (U+009B starts an escape sequence) and the marks that turn the direction of
+// text. The program chooses these bytes, and --json is often read on a terminal.
 func steers(r rune) bool {
 	return r >= 0x7f && r <= 0x9f ||
 		r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
-}
-
-// SetCaptured fills in what was kept of the stream: as text when it is UTF-8,
-// else as base64, because JSON would replace the other bytes without a word.
-func (s *Stream) SetCaptured(b []byte) {
-	s.Kept = int64(len(b))
-	s.Text, s.Base64 = "", ""
-	if utf8.Valid(b) {
-		s.Text = string(b)
-	} else {
-		s.Base64 = base64.StdEncoding.EncodeToString(b)
-	}
-}
-
-// Captured is what SetCaptured was given; an error means that Base64 is not.
-func (s *Stream) Captured() ([]byte, error) {
-	if s.Base64 != "" {
-		return base64.StdEncoding.DecodeString(s.Base64)
-	}
-	return []byte(s.Text), nil
 }

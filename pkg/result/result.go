@@ -77,6 +77,8 @@ type Stream struct {
 	Truncated bool   `json:"truncated"`
 	Text      string `json:"text,omitempty"`
 	Base64    string `json:"base64,omitempty"`
+
+	capture *Capture // stands for Text and Base64, see Attach
 }
 
 // Unit is what Limit.Value counts.

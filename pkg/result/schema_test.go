@@ -79,6 +79,9 @@ func TestSchemaMatchesTheStructs(t *testing.T) {
 	} {
 		var all, always []string
 		for i := range c.typ.NumField() {
+			if !c.typ.Field(i).IsExported() {
+				continue
+			}
 			name, option, _ := strings.Cut(c.typ.Field(i).Tag.Get("json"), ",")
 			all = append(all, name)
 			if option == "" {

@@ -16,7 +16,6 @@
 package sandbox
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -127,25 +126,25 @@ func initPath(s *Spec) (string, error) {
 }
 
 // capture collects the streams that the caller gave no writer for.
-type capture struct{ stdout, stderr *bytes.Buffer }
+type capture struct{ stdout, stderr *result.Capture }
 
 func (c *capture) open(s *Spec) {
 	if s.Stdout == nil {
-		c.stdout = &bytes.Buffer{}
+		c.stdout = &result.Capture{}
 		s.Stdout = c.stdout
 	}
 	if s.Stderr == nil {
-		c.stderr = &bytes.Buffer{}
+		c.stderr = &result.Capture{}
 		s.Stderr = c.stderr
 	}
 }
 
 func (c *capture) fill(r *Result) {
 	if c.stdout != nil {
-		r.Stdout.SetCaptured(c.stdout.Bytes())
+		r.Stdout.Take(c.stdout)
 	}
 	if c.stderr != nil {
-		r.Stderr.SetCaptured(c.stderr.Bytes())
+		r.Stderr.Take(c.stderr)
 	}
 }
 
