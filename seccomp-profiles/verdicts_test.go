@@ -1,6 +1,7 @@
 package profiles_test
 
 import (
+	"slices"
 	"testing"
 
 	"sandglass/pkg/seccomp/sysnum"
@@ -12,9 +13,11 @@ const (
 	eacces  = "errno 13"
 	einval  = "errno 22"
 	enotty  = "errno 25"
+	enodev  = "errno 19"
 	enosys  = "errno 38"
 	noopt   = "errno 92"
 	noproto = "errno 93"
+	notsup  = "errno 95"
 	nofam   = "errno 97"
 )
 
@@ -33,7 +36,7 @@ func TestRefusedWhateverTheArguments(t *testing.T) {
 		},
 		enosys: {
 			"io_uring_setup", "io_uring_enter", "io_uring_register", "clone3", "openat2", "io_setup", "io_submit",
-			"mbind", "move_pages", "migrate_pages", "statmount", "listmount", "listns", "memfd_secret", "vmsplice",
+			"mbind", "move_pages", "migrate_pages", "statmount", "listmount", "listns", "cachestat", "memfd_secret", "vmsplice",
 			"modify_ldt", "process_madvise", "remap_file_pages", "uselib", "lookup_dcookie", "nfsservctl", "_sysctl",
 		},
 	}
@@ -67,7 +70,7 @@ func TestNeverRefusedWithEPERM(t *testing.T) {
 		"fallocate", "getdents64", "sched_yield", "mlock", "fadvise64", "sync_file_range", "getxattr", "flock", "waitid",
 		"capget", "setpgid", "getitimer", "io_uring_setup", "mseal", "map_shadow_stack", "landlock_create_ruleset",
 		"pidfd_send_signal", "get_mempolicy", "process_madvise", "mremap", "arch_prctl", "prctl", "seccomp", "execveat",
-		"sendto", "bind", "listen", "connect", "sendmsg", "setsockopt", "setuid", "setgroups", "mq_open", "semget", "shmget",
+		"sendto", "bind", "listen", "connect", "sendmsg", "setuid", "setgroups", "mq_open", "semget", "shmget",
 	}
 	for _, arch := range []string{"amd64", "arm64"} {
 		prog := compiled(t, arch)
@@ -83,52 +86,85 @@ func TestNeverRefusedWithEPERM(t *testing.T) {
 	}
 }
 
-// verdicts of calls that depend on their arguments, by hand.
-var verdicts = []struct {
+// answered is a call that depends on its arguments.
+type answered struct {
 	name string
 	args [6]uint64
 	want string
-}{
-	{"clone", [6]uint64{0x3d0f00}, "allow"},                // pthread_create
-	{"clone", [6]uint64{0x1200011}, "allow"},               // fork
-	{"clone", [6]uint64{0x4111}, "allow"},                  // VM|VFORK
-	{"clone", [6]uint64{0x00020011}, eperm},                // NEWNS
-	{"clone", [6]uint64{0x02000011}, eperm},                // NEWCGROUP
-	{"clone", [6]uint64{0x04000011}, eperm},                // NEWUTS
-	{"clone", [6]uint64{0x08000011}, eperm},                // NEWIPC
-	{"clone", [6]uint64{0x10000011}, eperm},                // NEWUSER
-	{"clone", [6]uint64{0x20000011}, eperm},                // NEWPID
-	{"clone", [6]uint64{0x40000011}, eperm},                // NEWNET
-	{"clone", [6]uint64{0xffffffff10000011}, eperm},        // high bits are ignored
-	{"fcntl", [6]uint64{3, 1}, "allow"},                    // F_GETFD
-	{"fcntl", [6]uint64{3, 6}, "allow"},                    // F_SETLK
-	{"fcntl", [6]uint64{3, 37}, einval},                    // F_OFD_SETLK
-	{"fcntl", [6]uint64{3, 38}, einval},                    // F_OFD_SETLKW
-	{"fcntl", [6]uint64{3, 1024}, eacces},                  // F_SETLEASE
-	{"fcntl", [6]uint64{3, 1<<32 | 1024}, eacces},          // bit 32
-	{"fcntl", [6]uint64{3, 1025}, "allow"},                 // F_GETLEASE
-	{"fcntl", [6]uint64{3, 1030}, "allow"},                 // F_DUPFD_CLOEXEC
-	{"fcntl", [6]uint64{3, 1040}, eacces},                  // F_SETDELEG
-	{"fcntl", [6]uint64{1024, 1033, 1040}, "allow"},        // F_ADD_SEALS
-	{"ioctl", [6]uint64{0, 0x5401}, "allow"},               // TCGETS
-	{"ioctl", [6]uint64{0, 0x5412}, eperm},                 // TIOCSTI
-	{"ioctl", [6]uint64{0, 0x100005412}, eperm},            // bit 32
-	{"ioctl", [6]uint64{0, 0xffffffff00005412}, eperm},     // sign extended
-	{"ioctl", [6]uint64{0, 0xff000000541c}, eperm},         // TIOCLINUX
-	{"ioctl", [6]uint64{0, 0x541d}, eperm},                 // TIOCCONS
-	{"ioctl", [6]uint64{0, 0x8000000000005423}, eperm},     // TIOCSETD
-	{"ioctl", [6]uint64{0x5412, 0x5413, 0x5412}, "allow"},  // TIOCGWINSZ
-	{"ioctl", [6]uint64{3, 0x81009431}, enotty},            // FS_IOC_GETFSLABEL
-	{"ioctl", [6]uint64{3, 0x80111500}, enotty},            // FS_IOC_GETFSUUID
-	{"ioctl", [6]uint64{3, 0x80811501}, enotty},            // FS_IOC_GETFSSYSFSPATH
-	{"ioctl", [6]uint64{3, 0x8008662c}, enotty},            // EXT4_IOC_GETFSUUID
-	{"ioctl", [6]uint64{3, 0x8400941f}, enotty},            // BTRFS_IOC_FS_INFO
-	{"ioctl", [6]uint64{3, 0x80705864}, enotty},            // XFS_IOC_FSGEOMETRY_V1
-	{"ioctl", [6]uint64{3, 0x8070587c}, enotty},            // XFS_IOC_FSGEOMETRY_V4
-	{"ioctl", [6]uint64{3, 0x8100587e}, enotty},            // XFS_IOC_FSGEOMETRY
-	{"ioctl", [6]uint64{3, 0xffffffff81009431}, enotty},    // sign extended
-	{"ioctl", [6]uint64{3, 0x80086601}, "allow"},           // FS_IOC_GETFLAGS
-	{"ioctl", [6]uint64{0, 0x80005412}, "allow"},           // another request
+}
+
+// verdicts are written by hand.
+var verdicts = []answered{
+	{"clone", [6]uint64{0x3d0f00}, "allow"},               // pthread_create
+	{"clone", [6]uint64{0x1200011}, "allow"},              // fork
+	{"clone", [6]uint64{0x4111}, "allow"},                 // VM|VFORK
+	{"clone", [6]uint64{0x00020011}, eperm},               // NEWNS
+	{"clone", [6]uint64{0x02000011}, eperm},               // NEWCGROUP
+	{"clone", [6]uint64{0x04000011}, eperm},               // NEWUTS
+	{"clone", [6]uint64{0x08000011}, eperm},               // NEWIPC
+	{"clone", [6]uint64{0x10000011}, eperm},               // NEWUSER
+	{"clone", [6]uint64{0x20000011}, eperm},               // NEWPID
+	{"clone", [6]uint64{0x40000011}, eperm},               // NEWNET
+	{"clone", [6]uint64{0xffffffff10000011}, eperm},       // high bits are ignored
+	{"fcntl", [6]uint64{3, 1}, "allow"},                   // F_GETFD
+	{"fcntl", [6]uint64{3, 6}, "allow"},                   // F_SETLK
+	{"fcntl", [6]uint64{3, 37}, einval},                   // F_OFD_SETLK
+	{"fcntl", [6]uint64{3, 38}, einval},                   // F_OFD_SETLKW
+	{"fcntl", [6]uint64{3, 1024}, eacces},                 // F_SETLEASE
+	{"fcntl", [6]uint64{3, 1<<32 | 1024}, eacces},         // bit 32
+	{"fcntl", [6]uint64{3, 1025}, "allow"},                // F_GETLEASE
+	{"fcntl", [6]uint64{3, 1030}, "allow"},                // F_DUPFD_CLOEXEC
+	{"fcntl", [6]uint64{3, 1040}, eacces},                 // F_SETDELEG
+	{"fcntl", [6]uint64{1024, 1033, 1040}, "allow"},       // F_ADD_SEALS
+	{"ioctl", [6]uint64{0, 0x5401}, "allow"},              // TCGETS
+	{"ioctl", [6]uint64{0, 0x5412}, eperm},                // TIOCSTI
+	{"ioctl", [6]uint64{0, 0x100005412}, eperm},           // bit 32
+	{"ioctl", [6]uint64{0, 0xffffffff00005412}, eperm},    // sign extended
+	{"ioctl", [6]uint64{0, 0xff000000541c}, eperm},        // TIOCLINUX
+	{"ioctl", [6]uint64{0, 0x541d}, eperm},                // TIOCCONS
+	{"ioctl", [6]uint64{0, 0x8000000000005423}, eperm},    // TIOCSETD
+	{"ioctl", [6]uint64{0x5412, 0x5413, 0x5412}, "allow"}, // TIOCGWINSZ
+	{"ioctl", [6]uint64{3, 0x81009431}, enotty},           // FS_IOC_GETFSLABEL
+	{"ioctl", [6]uint64{3, 0x80111500}, enotty},           // FS_IOC_GETFSUUID
+	{"ioctl", [6]uint64{3, 0x80811501}, enotty},           // FS_IOC_GETFSSYSFSPATH
+	{"ioctl", [6]uint64{3, 0x8008662c}, enotty},           // EXT4_IOC_GETFSUUID
+	{"ioctl", [6]uint64{3, 0x8400941f}, enotty},           // BTRFS_IOC_FS_INFO
+	{"ioctl", [6]uint64{3, 0x80705864}, enotty},           // XFS_IOC_FSGEOMETRY_V1
+	{"ioctl", [6]uint64{3, 0x8070587c}, enotty},           // XFS_IOC_FSGEOMETRY_V4
+	{"ioctl", [6]uint64{3, 0x8100587e}, enotty},           // XFS_IOC_FSGEOMETRY
+	{"ioctl", [6]uint64{3, 0xffffffff81009431}, enotty},   // sign extended
+	{"ioctl", [6]uint64{0, 0x80005412}, enotty},           // another request
+	{"ioctl", [6]uint64{3, 0x541b}, "allow"},              // FIONREAD
+	{"ioctl", [6]uint64{3, 0xffffffff802c542a}, "allow"},  // TCGETS2, sign extended
+	{"ioctl", [6]uint64{3, 0xffffffff80045430}, "allow"},  // TIOCGPTN, sign extended
+	{"ioctl", [6]uint64{3, 0x8912}, "allow"},              // SIOCGIFCONF
+	{"ioctl", [6]uint64{0, 0x540c}, enotty},               // TIOCEXCL
+	{"ioctl", [6]uint64{3, 0x80086601}, enotty},           // FS_IOC_GETFLAGS
+	{"ioctl", [6]uint64{3, 0x40086602}, enotty},           // FS_IOC_SETFLAGS
+	{"ioctl", [6]uint64{3, 0x100000000 | 0x40086602}, enotty},
+	{"ioctl", [6]uint64{3, 0x401c5820}, enotty},         // FS_IOC_FSSETXATTR
+	{"ioctl", [6]uint64{3, 0x40087602}, enotty},         // FS_IOC_SETVERSION
+	{"ioctl", [6]uint64{3, 0x6609}, enotty},             // EXT4_IOC_MIGRATE
+	{"ioctl", [6]uint64{3, 0xc020660b}, enotty},         // FS_IOC_FIEMAP
+	{"ioctl", [6]uint64{3, 0x8914}, enotty},             // SIOCSIFFLAGS
+	{"ioctl", [6]uint64{3, 0xb701}, enotty},             // NS_GET_USERNS
+	{"ioctl", [6]uint64{3, 0xff01}, enotty},             // PIDFD_GET_CGROUP_NAMESPACE
+	{"ioctl", [6]uint64{3, 0x40049409}, notsup},         // FICLONE
+	{"ioctl", [6]uint64{3, 0x4020940d}, notsup},         // FICLONERANGE
+	{"ioctl", [6]uint64{3, 0xffffffffc0189436}, notsup}, // FIDEDUPERANGE, sign extended
+	{"ioctl", [6]uint64{3, 0x8946}, notsup},             // SIOCETHTOOL
+	{"fadvise64", [6]uint64{3, 4, 4, 0}, "allow"},       // NORMAL
+	{"fadvise64", [6]uint64{3, 0, 0, 3}, "allow"},       // WILLNEED
+	{"fadvise64", [6]uint64{3, 0, 0, 4}, "errno 0"},     // DONTNEED
+	{"fadvise64", [6]uint64{3, 0, 0, 1<<32 | 4}, "errno 0"},
+	{"preadv2", [6]uint64{3, 0, 1, 8, 8, 0}, "allow"},
+	{"preadv2", [6]uint64{3, 0, 1, 0, 0, 1}, "allow"}, // RWF_HIPRI
+	{"preadv2", [6]uint64{3, 0, 1, 0, 0, 8}, notsup},  // RWF_NOWAIT
+	{"preadv2", [6]uint64{3, 0, 1, 0, 0, 1<<32 | 9}, notsup},
+	{"preadv2", [6]uint64{3, 0, 1, 0, 0, 0x80}, notsup}, // RWF_DONTCACHE
+	{"preadv2", [6]uint64{3, 0, 1, 0, 0, 0x88}, notsup},
+	{"pwritev2", [6]uint64{3, 0, 1, 0, 0, 2}, "allow"}, // RWF_DSYNC
+	{"pwritev2", [6]uint64{3, 0, 1, 0, 0, 8}, notsup},
 	{"socket", [6]uint64{1, 1, 0}, "allow"},                // AF_UNIX
 	{"socket", [6]uint64{0xabc00000001, 5, 77}, "allow"},   // AF_UNIX, garbage above
 	{"socket", [6]uint64{2, 0x80801, 0}, "allow"},          // TCP
@@ -141,11 +177,9 @@ var verdicts = []struct {
 	{"socket", [6]uint64{10, 0x80803, 255}, eperm},         // SOCK_RAW
 	{"socket", [6]uint64{2, 10, 3}, eperm},                 // SOCK_PACKET
 	{"socket", [6]uint64{2, 0xf00000003, 1}, eperm},        // garbage above
-	{"socket", [6]uint64{16, 3, 0}, "allow"},               // NETLINK_ROUTE
-	{"socket", [6]uint64{16, 0x80002, 0}, "allow"},         // NETLINK_ROUTE
-	{"socket", [6]uint64{16, 3, 12}, nofam},                // NETLINK_NETFILTER
-	{"socket", [6]uint64{16, 3, 4}, nofam},                 // NETLINK_SOCK_DIAG
-	{"socket", [6]uint64{16, 3, 1 << 32}, "allow"},         // protocol 0 for the kernel
+	{"socket", [6]uint64{16, 3, 0}, nofam},                 // NETLINK_ROUTE
+	{"socket", [6]uint64{16, 0x80002, 0}, nofam},           // NETLINK_ROUTE
+	{"socket", [6]uint64{1<<32 | 16, 3, 12}, nofam},        // NETLINK_NETFILTER
 	{"socket", [6]uint64{0, 1, 0}, nofam},                  // AF_UNSPEC
 	{"socket", [6]uint64{17, 3, 0x300}, nofam},             // AF_PACKET
 	{"socket", [6]uint64{29, 3, 1}, nofam},                 // AF_CAN
@@ -196,17 +230,11 @@ var verdicts = []struct {
 	{"memfd_create", [6]uint64{0, 5}, einval}, // MFD_HUGETLB
 	{"shmget", [6]uint64{0, 4096, 0o1600}, "allow"},
 	{"shmget", [6]uint64{0, 4096, 0o5600}, eperm}, // SHM_HUGETLB
-	{"setsockopt", [6]uint64{3, 1, 2}, "allow"},
-	{"setsockopt", [6]uint64{3, 1, 26}, eperm},
-	{"setsockopt", [6]uint64{3, 1, 50}, eperm},
-	{"setsockopt", [6]uint64{3, 1 << 33, 26}, "allow"},
-	{"setsockopt", [6]uint64{3, 6, 31}, noopt},
-	{"setsockopt", [6]uint64{3, 6, 1}, "allow"},
-	{"prctl", [6]uint64{38, 1}, "allow"},    // PR_SET_NO_NEW_PRIVS
-	{"prctl", [6]uint64{22, 2}, "allow"},    // PR_SET_SECCOMP
-	{"prctl", [6]uint64{35, 14}, eperm},     // PR_SET_MM
-	{"prctl", [6]uint64{62, 1}, eperm},      // PR_SCHED_CORE
-	{"prctl", [6]uint64{1<<32 | 62}, eperm}, // high bits are ignored
+	{"prctl", [6]uint64{38, 1}, "allow"},          // PR_SET_NO_NEW_PRIVS
+	{"prctl", [6]uint64{22, 2}, "allow"},          // PR_SET_SECCOMP
+	{"prctl", [6]uint64{35, 14}, eperm},           // PR_SET_MM
+	{"prctl", [6]uint64{62, 1}, eperm},            // PR_SCHED_CORE
+	{"prctl", [6]uint64{1<<32 | 62}, eperm},       // high bits are ignored
 	{"prlimit64", [6]uint64{0, 7}, "allow"},
 	{"prlimit64", [6]uint64{1 << 32, 7}, "allow"},
 	{"prlimit64", [6]uint64{1, 7}, eperm},
@@ -225,9 +253,10 @@ var verdicts = []struct {
 }
 
 func TestVerdicts(t *testing.T) {
+	all := slices.Concat(verdicts, options)
 	for _, arch := range []string{"amd64", "arm64"} {
 		prog := compiled(t, arch)
-		for _, c := range verdicts {
+		for _, c := range all {
 			nr, ok := sysnum.Number(arch, c.name)
 			if !ok {
 				continue

@@ -6,6 +6,7 @@
  *   connect:IP:PORT  unix:@NAME|PATH  socket:FAMILY:TYPE:PROTO  kill:PID:SIG  ptrace:PID  prlimit:PID:RES:VALUE
  *   rlimit:RES:VALUE  unshare:HEX  clone:HEX  sethostname:NAME  setns:PATH  mount:FSTYPE:PATH  remount:PATH  umount:PATH
  *   bind:A:B  pidfd:PID:SIG  getfd:PID:FD  nice:PID  affinity:PID  sys:NR[:ARG...]  ioctl:HEX  setuid:N  setgroups:N
+ *   option:FAMILY:TYPE:LEVEL:NAME[:SIZE] (of a socket)  evict:PATH  nowait:PATH (a byte, from the page cache alone)
  *   fcntl:PATH:CMD:ARG  deleg:PATH  openioctl:PATH:HEX  shmget:KEY shmat:ID ids  mqopen:NAME  raise:SIG
  */
 #define _GNU_SOURCE
@@ -28,6 +29,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -147,6 +149,9 @@ static int other(void) {
     if (is("ioctl")) { long x[8] = { 0 }; return ioctl(0, strtoull(f[1], 0, 16), x); }
     if (is("ioctlraw")) { long x[8] = { 0 }; return syscall(SYS_ioctl, 0, strtoull(f[1], 0, 16), x); }
     if (is("openioctl")) { long x[8] = { 0 }; return ioctl(open(f[1], O_RDONLY), strtoull(f[2], 0, 16), x); }
+    if (is("option")) { long x[32] = { 1 }; return setsockopt(socket(num(1), num(2), 0), num(3), num(4), x, nf > 5 ? num(5) : 4); }
+    if (is("evict")) { errno = posix_fadvise(open(f[1], O_RDONLY), 0, 0, POSIX_FADV_DONTNEED); return errno ? -1 : 0; }
+    if (is("nowait")) { char c; struct iovec v = { &c, 1 }; return preadv2(open(f[1], O_RDONLY), &v, 1, 0, RWF_NOWAIT); }
     if (is("fcntl")) return fcntl(open(f[1], O_RDONLY), num(2), num(3));
     if (is("deleg")) { short d[4] = { 0, 0, F_RDLCK, 0 }; return fcntl(open(f[1], O_RDONLY | O_DIRECTORY), 1040, d); }
     if (is("sys")) return syscall(num(1), num(2), num(3), num(4), num(5), num(6), num(7));

@@ -191,6 +191,44 @@ static long links(void) {
     return n;
 }
 
+/* Options of sockets, as many as each takes. */
+static long options(int family, int type, int level, int name, void *value, int size, unsigned *counter) {
+    long n = 0;
+    for (int fd; (fd = socket(family, type, 0)) >= 0;) {
+        long before = n;
+        while (n - before < 4096 && (++*counter, setsockopt(fd, level, name, value, size) == 0)) n++;
+        if (n == before) return n; /* not one: the answer is in errno */
+    }
+    return n;
+}
+
+static long keys(void) {
+    struct { struct sockaddr_storage to; unsigned char flags, prefix; unsigned short size; int device; char key[80]; } key = {.size = 80};
+    struct sockaddr_in *to = (void *)&key.to;
+    to->sin_family = AF_INET;
+    return options(AF_INET, SOCK_STREAM, IPPROTO_TCP, 14 /* TCP_MD5SIG */, &key, sizeof key, &to->sin_addr.s_addr);
+}
+
+static long labels(void) {
+    struct { struct in6_addr to; unsigned label; unsigned char action, share; unsigned short flags, expires, linger; unsigned pad; } label =
+        {.to = IN6ADDR_LOOPBACK_INIT, .action = 0, .share = 1, .flags = 1, .expires = 60, .linger = 1};
+    unsigned none = 0;
+    return options(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, 32 /* IPV6_FLOWLABEL_MGR */, &label, sizeof label, &none);
+}
+
+static long headers(void) {
+    static char header[8 * 255] = {0, 254};
+    unsigned none = 0;
+    return options(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, 59 /* IPV6_DSTOPTS */, header, sizeof header, &none);
+}
+
+static long groups(void) {
+    struct ipv6_mreq group = {.ipv6mr_interface = 1};
+    group.ipv6mr_multiaddr.s6_addr[0] = 0xff;
+    group.ipv6mr_multiaddr.s6_addr[1] = 0x12;
+    return options(AF_INET6, SOCK_DGRAM, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, &group, sizeof group, &group.ipv6mr_multiaddr.s6_addr32[3]);
+}
+
 /* corks: datagrams that wait for their end. */
 static long corks(void) {
     struct sockaddr_in to = {AF_INET, htons(9), {htonl(INADDR_LOOPBACK)}, {0}};
@@ -254,7 +292,7 @@ static long filters(void) {
 static long make(const char *kind) {
 #define KIND(k) if (!strcmp(kind, #k)) return k();
     KIND(pipes) KIND(unixes) KIND(areas) KIND(sparse) KIND(notify) KIND(epolls) KIND(events) KIND(timers) KIND(timerfds)
-    KIND(messages) KIND(semaphores) KIND(segments) KIND(dirs) KIND(absent) KIND(xattrs) KIND(procs) KIND(links) KIND(corks)
+    KIND(messages) KIND(semaphores) KIND(segments) KIND(dirs) KIND(absent) KIND(xattrs) KIND(procs) KIND(links) KIND(corks) KIND(keys) KIND(labels) KIND(headers) KIND(groups)
     KIND(errors) KIND(backlog) KIND(filters) KIND(locks)
     errno = EINVAL;
     return -1;
