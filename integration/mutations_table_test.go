@@ -13,7 +13,7 @@ var mutations = []mutation{
 	{control: "seccomp of the program", fail: []string{
 		"TestSystemCallsAreRefused", "TestNoNewNamespaces", "TestForeignCallsAreKilled", "TestTerminalCannotBeTypedInto", "TestKeyringsAreOutOfReach",
 		"TestSocketFamilies", "TestNoSetUIDBitsInWritableMounts", "TestInitCannotBeTakenOver", "TestFilesCannotBeHeldBack",
-		"TestVolumesAreNotNamed", "TestMinimalComputes", "TestDebugTracesOnlyOnesOwn"},
+		"TestVolumesAreNotNamed", "TestSocketOptions", "TestFilesTakeNoRequests", "TestPageCacheTellsNothing", "TestMinimalComputes", "TestDebugTracesOnlyOnesOwn"},
 		edits: []edit{{"pkg/boxinit/child.go", `c.Seccomp("seccomp", cfg.Seccomp)`, ""}}},
 	{control: "seccomp of init", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"seccomp of init", filterSelf},

@@ -80,7 +80,7 @@ func TestFilesTakeNoRequests(t *testing.T) {
 		for _, request := range []string{"40049409", "4020940d", "c0189436", "1c0189436"} { // FICLONE, FICLONERANGE, FIDEDUPERANGE
 			copies = append(copies, "openioctl:/data/file:"+request)
 		}
-		attempt(t, who, []string{"-v", dir + ":/data:rw"}, slices.Concat(all("ENOTTY", ops...), all("EOPNOTSUPP|ENOTSUP", copies...),
+		attempt(t, who, []string{"-v", dir + ":/data:rw", "--pty"}, slices.Concat(all("ENOTTY", ops...), all("EOPNOTSUPP|ENOTSUP", copies...),
 			all("OK", "openioctl:/data/file:541b", "openioctl:/dev/ptmx:5401", "openioctl:/dev/ptmx:ffffffff80045430")))
 	})
 }
