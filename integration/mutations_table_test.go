@@ -244,7 +244,7 @@ var mutations = []mutation{
 		{"pkg/rootfs/proc.go", "		p.add(wire.Op{Kind: wire.OpMask, Source: facade", "		_ = (wire.Op{Kind: wire.OpMask, Source: facade"}}},
 	{control: "cpu affinity", pkg: "twohosts", fail: []string{"TestSizes"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "	r.cpus = cpus.Take(cpus.Count(r.spec.Limits.MilliCPU), os.Getpid()+int(serial.Load()))\n", "	r.cpus = &cpus.Set{}\n"}}},
-	{control: "answers are the profile's", fail: []string{"TestExplainedRunRefusesTheSame"}, edits: []edit{
+	{control: "answers are the profile's", fail: []string{"TestExplainedRunRefusesTheSame", "TestLearningRefusesTheSame"}, edits: []edit{
 		{"pkg/denials/watch.go", "	sys.RefuseNotification(w.listener, n.ID, errno)\n", "	sys.ContinueNotification(w.listener, n.ID)\n"}}},
 	{control: "refusals ask", fail: []string{"TestDenialsAreTold"}, edits: []edit{
 		{"pkg/denials/filter.go", "return k&actionMask == retErrno && k&errnoMask != 0", "return false"}}},

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"sandglass/pkg/seccomp/edges"
 	"sandglass/pkg/seccomp"
 	"sandglass/pkg/seccomp/bpfvm"
+	"sandglass/pkg/seccomp/edges"
 	"sandglass/pkg/seccomp/profile"
 	"sandglass/pkg/seccomp/sysnum"
 	profiles "sandglass/seccomp-profiles"

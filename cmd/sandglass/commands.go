@@ -22,6 +22,7 @@ func commands() []command {
 		{"check", "prove the controls on this host by doing the forbidden things", func() string { return checkUsage }, checkCommand},
 		{"doctor", "say what this host gives a sandbox, what it lacks, and the remedy", func() string { return doctorUsage }, doctorCommand},
 		{"plan", "print what a run with these flags would do", func() string { return planUsage }, planCommand},
+		{"profile", "list, show, compare, compile and learn system call profiles", func() string { return profileUsage }, profileCommand},
 		{"sweep", "remove what runs whose supervisor was killed have left", func() string { return sweepUsage }, sweepCommand},
 		{"version", "print the version", func() string { return versionUsage }, versionCommand},
 	}

@@ -39,28 +39,28 @@ func openSink(p *policy.Parsed) (sink, error) {
 	if p.ResultFile == "" {
 		return nil, nil
 	}
-	return openResult(p)
+	return openFile(p, "--result", p.ResultFile)
 }
 
-// openResult opens the directory of the result's file, by what it really is and
-// once. The file appears whole at the end, in place of whatever stands at its
+// openFile opens the directory of the file that a flag names, by what it really
+// is and once. The file appears whole at the end, in place of whatever stands at its
 // name: never through a link that a program has put there, and never in the
 // inode of a file that has a second name elsewhere.
-func openResult(p *policy.Parsed) (sink, error) {
-	real, err := hostpath.Walk(p.ResultFile, p.Spec.MayFollow)
+func openFile(p *policy.Parsed, flag, file string) (sink, error) {
+	real, err := hostpath.Walk(file, p.Spec.MayFollow)
 	if err != nil {
-		return nil, refuseResult(p.ResultFile, err)
+		return nil, refuseFile(flag, file, err)
 	}
 	r, err := hostpath.Replace(real)
 	if err != nil {
-		return nil, refuseResult(real, err)
+		return nil, refuseFile(flag, real, err)
 	}
 	source, err := writable(p).Holds(r.Dir(), r.Name(), real)
 	switch {
 	case err != nil:
-		err = refuseResult(real, err)
+		err = refuseFile(flag, real, err)
 	case source != "":
-		err = policy.InReach("--result", real, source)
+		err = policy.InReach(flag, real, source)
 	default:
 		return r, nil
 	}
@@ -82,12 +82,14 @@ func writable(p *policy.Parsed) *hostpath.Reach {
 	return r
 }
 
-func refuseResult(file string, err error) *refusal.Error {
-	const other = "sandglass run --result-fd 3 … 3>FILE"
+func refuseFile(flag, file string, err error) *refusal.Error {
+	r := refusal.Newf("%s: open %s: %v", flag, refusal.Word(file), err).Hint("%s must name a file that can be written", flag)
 	if link, ok := err.(*hostpath.LinkError); ok && !link.Nowhere {
-		return refusal.Newf("--result: %s is a symbolic link, which a program could have made: name the place that it leads to", strconv.Quote(link.Link)).
-			Hint("readlink -f -- %s   # where it leads now", refusal.Shell(file)).Hint(other)
+		r = refusal.Newf("%s: %s is a symbolic link, which a program could have made: name the place that it leads to", flag, strconv.Quote(link.Link)).
+			Hint("readlink -f -- %s   # where it leads now", refusal.Shell(file))
 	}
-	return refusal.Newf("--result: open %s: %v", refusal.Word(file), err).
-		Hint("--result must name a file that can be written").Hint(other)
+	if flag == "--result" {
+		r.Hint("sandglass run --result-fd 3 … 3>FILE")
+	}
+	return r
 }

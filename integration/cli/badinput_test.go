@@ -39,7 +39,7 @@ var badInput = []bad{
 	{"unknown output action", []string{"--on-output-limit", "pause", "--", "true"}, 125, `--on-output-limit: "pause" is neither truncate nor kill`},
 	{"unknown limit to degrade", []string{"--allow-degraded", "everything", "--", "true"}, 125, `--allow-degraded: "everything" is not a limit that may be degraded: memory, cpu, pids, io`},
 	{"two values for one flag", []string{"--memory", "64m", "--memory", "1g", "--", "true"}, 125, `--memory: given twice with different values: "64m" and "1g"`},
-	{"unknown profile", []string{"--seccomp", "nosuch", "--", "true"}, 125, `seccomp profile "nosuch" is unknown, there is: default`},
+	{"unknown profile", []string{"--seccomp", "nosuch", "--", "true"}, 125, `seccomp profile "nosuch" is unknown, there is: default, debug, minimal`},
 	{"unconfined", []string{"--security-opt", "seccomp=unconfined", "--", "true"}, 125, `--security-opt: unconfined is refused: the whole kernel would be within the program's reach`},
 	{"result on stdout", []string{"--result-fd", "1", "--", "true"}, 125, "--result-fd: 1 is one of the program's own streams"},
 	{"result on -", []string{"--result", "-", "--", "true"}, 125, `--result: "-" is one of the program's own streams`},

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"reflect"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 
@@ -75,6 +76,39 @@ func TestAskingAllowsNoMore(t *testing.T) {
 		}
 		if asked < 10000 {
 			t.Errorf("%s asks for %d of the calls only", name, asked)
+		}
+	}
+}
+
+// TestLearningAsksAboutEverything but what starts and ends the program, which the
+// base decides, and what is killed, which the kernel does.
+func TestLearningAsksAboutEverything(t *testing.T) {
+	w, err := NewLearning(load(t, "default").BPF, func(uint32, [6]uint64, bool) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asking, err := bpfvm.Decode(w.Filter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bpfvm.Check(asking); err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range []uint32{auditArch(), 0x40000003, 0} {
+		for _, x32 := range []uint32{0, 1 << 30} {
+			for nr := range uint32(1 << 10) {
+				for _, v := range []uint64{0, 1, 0x10000000, 1 << 32, ^uint64(0)} {
+					d := &bpfvm.Data{Nr: nr | x32, Arch: arch, Args: [6]uint64{v, v, v, v, v, v}}
+					want, _ := bpfvm.Run(w.base, d)
+					name, _ := sysnum.Name(runtime.GOARCH, d.Nr)
+					if want != 0x80000000 && !(arch == auditArch() && slices.Contains(Unasked(), name)) {
+						want = retNotify
+					}
+					if got, err := bpfvm.Run(asking, d); err != nil || got != want {
+						t.Fatalf("call %#x of %#x with %#x: got %#x, %v, want %#x", d.Nr, arch, v, got, err, want)
+					}
+				}
+			}
 		}
 	}
 }

@@ -64,7 +64,7 @@ func (h Host) home(p *Parsed) string {
 	s := &p.Spec
 	name, _ := h.LookupEnv("HOME")
 	if name == "" || s.Image == "host" && len(s.Mounts) == 0 && s.Venv == "" && s.Out == "" && s.Program.File == "" &&
-		p.ResultFile == "" && p.Bundle == "" && len(p.pending.envFiles) == 0 {
+		p.ResultFile == "" && p.Bundle == "" && p.Output == "" && p.Merge == "" && len(p.pending.envFiles) == 0 {
 		return name
 	}
 	if resolved, err := h.Resolve(name); err == nil {
@@ -76,7 +76,7 @@ func (h Host) home(p *Parsed) string {
 // absolutePaths makes host paths mean the same to every later reader.
 func (h Host) absolutePaths(p *Parsed) error {
 	s := &p.Spec
-	list := []*string{&s.Venv, &s.Out, &s.Program.File, &p.ResultFile, &p.Bundle}
+	list := []*string{&s.Venv, &s.Out, &s.Program.File, &p.ResultFile, &p.Bundle, &p.Output, &p.Merge}
 	if s.Image != "host" {
 		list = append(list, &s.Image)
 	}

@@ -33,7 +33,7 @@ func isolationFlags() []Flag {
 			Help: "loopback alone; there is no other network yet"},
 		{Name: "net", Arg: "none", Set: setNetwork},
 		{Name: "seccomp", Arg: "NAME|FILE.bpf", Default: "default", Group: groupIsolation, Set: setSeccomp,
-			Help: "system call profile: default, debug (tracing), minimal; or a filter that seccompc made"},
+			Help: "system call profile: default, debug (tracing), minimal; or a filter made by profile compile"},
 		{Name: "security-opt", Arg: "OPT", Group: groupIsolation, Many: true, Set: setSecurityOpt,
 			Help: "no-new-privileges (always so) or seccomp=NAME|FILE.bpf"},
 		{Name: "proc", Arg: "default|none", Default: "default", Group: groupIsolation,

@@ -19,6 +19,8 @@ type Parsed struct {
 	JSON       bool   // --json
 	OCI        bool   // --oci, of plan
 	Bundle     string // --bundle, of plan: absolute path, "" for none
+	Output     string // --output, of profile learn: absolute path
+	Merge      string // --merge, of profile learn: absolute path, "" for none
 	ResultFile string // absolute path, "" for none
 	ResultFD   int    // at least 3; -1 for none
 	Quiet      bool   // nothing of sandglass's own on stderr but errors
@@ -66,6 +68,12 @@ func ParseRun(args []string) (Parsed, error) { return OSHost().Parse("run", args
 // ParsePlan reads the arguments that follow "sandglass plan", which are run's.
 func ParsePlan(args []string) (Parsed, error) { return OSHost().Parse("plan", args) }
 
+// ParseLearn reads the arguments that follow "sandglass profile learn": run's,
+// and where the profile goes.
+func ParseLearn(args []string) (Parsed, error) { return OSHost().Parse(learnCommand, args) }
+
+const learnCommand = "profile learn"
+
 // Parse is ParseRun on this host; command is only named in hints.
 //
 // As in docker run the first positional ends the flags, and "--" does. After a
@@ -75,8 +83,11 @@ func ParsePlan(args []string) (Parsed, error) { return OSHost().Parse("plan", ar
 func (h Host) Parse(command string, args []string) (Parsed, error) {
 	p := Parsed{Spec: Default(), ResultFD: -1, pending: &pending{given: map[string]string{}}}
 	r := reader{p: &p, table: RunFlags(), command: command}
-	if command == "plan" {
+	switch command {
+	case "plan":
 		r.table = append(r.table, planFlags()...)
+	case learnCommand:
+		r.table = append(r.table, learnFlags()...)
 	}
 	rest, verbatim, err := r.flags(args)
 	if err == nil && p.Help {

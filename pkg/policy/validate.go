@@ -188,11 +188,11 @@ func checkSeccomp(v string) error {
 			Hint("--seccomp default")
 	case strings.HasSuffix(v, ".json"):
 		return refusal.Newf("%s is a source; only compiled filters are loaded", quote(v)).
-			Hint("seccompc -o %s %s", refusal.Shell(strings.TrimSuffix(v, ".json")+".bpf"), refusal.Shell(v))
+			Hint("sandglass profile compile -o %s %s", refusal.Shell(strings.TrimSuffix(v, ".json")+".bpf"), refusal.Shell(v))
 	case seccompIsFile(v):
 		if !strings.HasSuffix(v, ".bpf") || strings.ContainsRune(v, 0) {
 			return refusal.Newf("%s is not a compiled filter: the name must end in .bpf", quote(v)).
-				Hint("seccompc -o PROFILE.bpf PROFILE.json")
+				Hint("sandglass profile compile -o PROFILE.bpf PROFILE.json")
 		}
 		return nil
 	case !isName(v):

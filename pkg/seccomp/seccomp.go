@@ -44,7 +44,7 @@ func Load(nameOrPath string) (Filter, error) {
 	}
 	if nameOrPath == "unconfined" {
 		return Filter{}, refusal.Newf("seccomp profile unconfined: every run is filtered, since the kernel's whole system call surface is what an escape needs").
-			Hint("compile a profile of your own: seccompc -o my.bpf my.json").
+			Hint("compile a profile of your own: sandglass profile compile my.json").
 			Hint("--security-opt seccomp=./my.bpf")
 	}
 	return Filter{}, refusal.Newf("seccomp profile %q is unknown, there is: %s", nameOrPath, strings.Join(Names(), ", ")).
@@ -59,7 +59,7 @@ func newFilter(name string, bpf []byte) Filter {
 func loadFile(path string) (Filter, error) {
 	if strings.HasSuffix(path, ".json") {
 		return Filter{}, refusal.Newf("seccomp profile %s: this is a source, runs take compiled filters only", refusal.Word(path)).
-			Hint("seccompc -o %s %s", refusal.Shell(strings.TrimSuffix(path, ".json")+".bpf"), refusal.Shell(path))
+			Hint("sandglass profile compile -o %s %s", refusal.Shell(strings.TrimSuffix(path, ".json")+".bpf"), refusal.Shell(path))
 	}
 	bpf, err := readRegular(path, bpfvm.MaxInsns*bpfvm.InsnSize)
 	if err != nil {
@@ -67,7 +67,7 @@ func loadFile(path string) (Filter, error) {
 	}
 	if err := Validate(bpf); err != nil {
 		return Filter{}, refusal.Newf("seccomp profile %s: %v", refusal.Word(path), err).
-			Hint("seccompc compiles a JSON profile: seccompc -o my.bpf my.json")
+			Hint("a JSON profile is compiled by: sandglass profile compile my.json")
 	}
 	return newFilter(path, bpf), nil
 }

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
+	"sandglass/pkg/policy"
+	"sandglass/pkg/seccomp"
+	"sandglass/pkg/seccomp/compile"
+	"sandglass/pkg/seccomp/profile"
+	profiles "sandglass/seccomp-profiles"
+)
+
+const profileUsage = `usage: sandglass profile list
+       sandglass profile show NAME|FILE.json
+       sandglass profile diff A B
+       sandglass profile compile [-o FILE.bpf] [--force] FILE.json
+       sandglass profile learn [FLAGS OF RUN] -o FILE.json [--merge OLD.json] -- COMMAND [ARG...]
+
+A profile says which system calls a program may make: sandglass run --seccomp
+NAME, or a compiled one, --seccomp ./FILE.bpf. Its form is in
+seccomp-profiles/README.md.
+
+  list      the profiles that come with sandglass
+  show      one of them, or a file in the form that learn writes
+  diff      a line for each call that A and B decide differently. Exit code 0 when
+            there is none, 1 when there are
+  compile   a profile for this machine's architecture, to FILE.bpf beside it
+  learn     run COMMAND, with the flags of run, under the default profile, and
+            write a profile of what it used. What the default profile refuses stays
+            refused, and is listed. Run it with all that the program is to do, and
+            more than once: --merge OLD adds to OLD, and -o may be OLD itself. Each
+            call is slower meanwhile; --timeout may have to be longer. The exit code
+            is the program's own
+
+A file that is there is replaced only where --merge names it, or by --force.
+`
+
+func profileCommand(args []string) int {
+	if len(args) == 0 {
+		return fail(refusal.Newf("profile: what to do is missing").Hint("sandglass profile list").Hint("sandglass profile --help"))
+	}
+	if slices.Contains([]string{"-h", "--help"}, args[0]) || len(args) == 2 && slices.Contains([]string{"-h", "--help"}, args[1]) {
+		return emit(profileUsage)
+	}
+	verb, args := args[0], args[1:]
+	switch {
+	case verb == "list" && len(args) == 0:
+		return emit(profileList())
+	case verb == "show" && len(args) == 1:
+		return profileShow(args[0])
+	case verb == "diff" && len(args) == 2:
+		return profileDiff(args[0], args[1])
+	case verb == "compile":
+		return profileCompile(args)
+	case verb == "learn":
+		return learnCommand(args)
+	}
+	return fail(refusal.Newf("profile: no such command, or not its arguments: %s", refusal.Word(verb)).Hint("sandglass profile --help"))
+}
+
+func profileList() string {
+	what := map[string]string{
+		"default": "what every run has where nothing else is said",
+		"debug":   "the default one, and tracing of the sandbox's own processes",
+		"minimal": "a static C program that reads, computes and writes",
+	}
+	var b strings.Builder
+	for _, name := range profiles.Names() {
+		fmt.Fprintf(&b, "%-10s %s\n", name, what[name])
+	}
+	return b.String()
+}
+
+// loadProfile reads a profile by name, or from a JSON file.
+func loadProfile(name string) (*profile.Profile, error) {
+	if source := profiles.Source(name); source != "" {
+		return profile.Parse([]byte(source))
+	}
+	if !strings.HasSuffix(name, ".json") {
+		return nil, refusal.Newf("profile %s is unknown, there is: %s", refusal.Word(name), strings.Join(profiles.Names(), ", ")).
+			Hint("a file is given by a name that ends in .json")
+	}
+	text, err := readSource(name)
+	if err != nil {
+		return nil, refusal.Newf("profile %s: %v", refusal.Word(name), err)
+	}
+	p, err := profile.Parse(text)
+	var bad *refusal.Error
+	if errors.As(err, &bad) {
+		return nil, refusal.Newf("%s: %s", refusal.Word(name), bad.What)
+	}
+	return p, err
+}
+
+// maxSource is more than a profile may be: Parse refuses what is longer.
+const maxSource = 1<<20 + 1
+
+func readSource(name string) ([]byte, error) {
+	real, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return nil, errors.Unwrap(err)
+	}
+	f, _, err := hostpath.OpenRegular(real)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxSource))
+}
+
+func profileShow(name string) int {
+	if source := profiles.Source(name); source != "" {
+		return emit(source)
+	}
+	p, err := loadProfile(name)
+	if err != nil {
+		return fail(err)
+	}
+	return emit(string(p.Format()))
+}
+
+func profileDiff(a, b string) int {
+	p, err := loadProfile(a)
+	if err != nil {
+		return fail(err)
+	}
+	q, err := loadProfile(b)
+	if err != nil {
+		return fail(err)
+	}
+	lines := profile.Diff(p, q)
+	if len(lines) == 0 {
+		return 0
+	}
+	if code := emit(strings.Join(lines, "\n") + "\n"); code != 0 {
+		return code
+	}
+	return 1
+}
+
+func profileCompile(args []string) int {
+	source, out, force := "", "", false
+	for len(args) > 0 {
+		a := args[0]
+		args = args[1:]
+		switch {
+		case a == "--force":
+			force = true
+		case a == "-o" && len(args) > 0:
+			out, args = args[0], args[1:]
+		case strings.HasPrefix(a, "-") || source != "":
+			return fail(refusal.Newf("profile compile: unexpected argument %s", refusal.Word(a)).Hint("sandglass profile --help"))
+		default:
+			source = a
+		}
+	}
+	if !strings.HasSuffix(source, ".json") {
+		return fail(refusal.Newf("profile compile: a FILE.json is missing").Hint("sandglass profile compile my.json"))
+	}
+	if out == "" {
+		out = strings.TrimSuffix(source, ".json") + ".bpf"
+	}
+	p, err := loadProfile(source)
+	if err != nil {
+		return fail(err)
+	}
+	bpf, err := compile.Filter(p, runtime.GOARCH)
+	if err != nil {
+		return fail(err)
+	}
+	if err := seccomp.Validate(bpf); err != nil {
+		return fail(refusal.Newf("%s: the compiled filter %v", refusal.Word(source), err))
+	}
+	if err := writeFilter(out, bpf, force); err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+func writeFilter(out string, bpf []byte, force bool) error {
+	abs, err := filepath.Abs(out)
+	if err != nil {
+		return err
+	}
+	if err := free("-o", abs, force); err != nil {
+		return err.Hint("sandglass profile compile --force …   # to replace it")
+	}
+	f, err := openFile(&policy.Parsed{Spec: policy.Default()}, "-o", abs)
+	if err != nil {
+		return err
+	}
+	if err := f.Put(bytes.NewReader(bpf)); err != nil {
+		f.Close()
+		return refusal.Newf("-o: writing %s: %v", refusal.Word(abs), err)
+	}
+	return f.Close()
+}
