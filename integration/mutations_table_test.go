@@ -240,6 +240,10 @@ var mutations = []mutation{
 	{control: "cpuset joined", pkg: "twohosts", fail: []string{"TestNamesOfTheHost"}, edits: []edit{
 		{"pkg/cgroup/cpuset.go", "	if c := d.set(\"cpuset.sched_load_balance\", \"0\"); c != nil {", "	if true {\n		d.tasks = -1\n		return nil\n	}\n	if c := d.set(\"cpuset.sched_load_balance\", \"0\"); c != nil {"},
 		{"pkg/cgroup/v1.go", "		if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {", "		if ctrl == cpuset {\n		} else if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {"}}},
+	{control: "init's own clock", pkg: "limits", fail: []string{"TestTimeoutOfAStoppedSupervisor"}, edits: []edit{
+		{"pkg/boxinit/wait.go", "		if left <= 0 {\n			os.Exit(1)\n", "		if left <= 0 {\n			left = time.Hour\n"}}},
+	{control: "stop signals of the terminal ignored", pkg: "limits", fail: []string{"TestStopSignalsOfTheTerminal"}, edits: []edit{
+		{"cmd/sandglass/signals.go", "	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)\n", ""}}},
 	{control: "size of the sandbox in proc", pkg: "twohosts", fail: []string{"TestSizes"}, edits: []edit{
 		{"pkg/rootfs/proc.go", "		p.add(wire.Op{Kind: wire.OpMask, Source: facade", "		_ = (wire.Op{Kind: wire.OpMask, Source: facade"}}},
 	{control: "cpu affinity", pkg: "twohosts", fail: []string{"TestSizes"}, edits: []edit{

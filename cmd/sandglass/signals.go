@@ -25,15 +25,21 @@ type signals struct {
 func (s *signals) stop() { signal.Stop(s.ch); s.cancel() }
 
 // untilSignal catches SIGINT, SIGTERM, SIGHUP and SIGQUIT: each would end
-// sandglass before it has cleaned up and said what became of the run.
+// sandglass before it has cleaned up and said what became of the run. It ignores
+// those that would stop it.
 func untilSignal() *signals {
 	s := &signals{second: make(chan struct{}), ch: make(chan os.Signal, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	// A reader that went away (sandglass run … | head) must not kill sandglass
 	// before it has cleaned up: the write fails instead, and the program meets
-	// the SIGPIPE. Caught and not ignored, since init would inherit that.
+	// the SIGPIPE.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	// A terminal's Ctrl-Z, and its refusal of reads and writes in the background,
+	// would stop the clocks and the watchdog, and the program would run on.
+	// Ignored and not caught: a read would try again for ever, so it is EIO. Init
+	// gives itself and the program the default (see launch's initCalls).
+	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
 	go s.listen()
 	return s
 }

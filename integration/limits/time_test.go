@@ -1,7 +1,11 @@
 package limits
 
 import (
+	"os"
+	"os/exec"
 	"strconv"
+	"strings"
+	"syscall"
 	"testing"
 
 	"sandglass/internal/testkit"
@@ -72,5 +76,82 @@ func TestLeftBehind(t *testing.T) {
 			t.Errorf("wall_ms %d: it waited for the child", o.Result.WallMS)
 		}
 		nobodyLeft(t, "b04-child")
+	})
+}
+
+// acknowledged waits, inside, until init reaps: only then has the supervisor
+// looked at the program and started its clocks. Then the program says so.
+const acknowledged = "n=$(sleep 0 >/dev/null & echo $!); while kill -0 $n 2>/dev/null; do :; done; echo begun; "
+
+// jobOf is a shell's job: a process group of its own, with a parent elsewhere in
+// the session, for the kernel stops no group that nobody would continue.
+func jobOf(cmd *exec.Cmd) { cmd.SysProcAttr.Setpgid = true }
+
+// While the supervisor is stopped (SIGSTOP, a debugger) nobody keeps the time
+// but init: it ends the run. The supervisor tells what it was when it goes on.
+func TestTimeoutOfAStoppedSupervisor(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		m := mark(t)
+		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "1s",
+			"--", "sh", "-c", "trap '' TERM; "+acknowledged+"sleep 1000; :", m)
+		p.WaitLine("begun")
+		p.Signal(syscall.SIGSTOP)
+		testkit.Eventually(t, "the program ends while its supervisor is stopped", func() bool {
+			return len(alive(m)) == 0
+		})
+		if got := stateOf(t, p.PID()); got != "T (stopped)" {
+			t.Errorf("the supervisor is %s, want T (stopped)", got)
+		}
+		p.Signal(syscall.SIGCONT)
+		o := p.Wait()
+		ended(t, o, result.Timeout, 124, "begun\n")
+		held(t, o, "timeout", 1000, result.ByClock)
+		if o.Result.WallMS < 3000 || o.Result.Signal != 9 || o.Result.Error != "" {
+			t.Errorf("wall_ms %d, signal %d, error %q", o.Result.WallMS, o.Result.Signal, o.Result.Error)
+		}
+		nobodyLeft(t, m)
+	})
+}
+
+// alive are the processes with this mark but for the supervisor, whose command
+// line has it as well.
+func alive(m string) (list []string) {
+	for _, p := range testkit.Processes(m) {
+		if !strings.Contains(p, "--timeout") {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func stateOf(t *testing.T, pid int) string {
+	t.Helper()
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, "State:\t"); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	t.Fatalf("no State in %q", text)
+	return ""
+}
+
+// Ctrl-Z, and what a terminal does to who reads or writes in the background,
+// stops no clock; the program has the kernel's default for these all the same.
+func TestStopSignalsOfTheTerminal(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		m := mark(t)
+		p := testkit.Start(t, testkit.Opts{Who: who, Setup: jobOf}, "--timeout", "1s", "--",
+			"sh", "-c", "grep SigIgn /proc/self/status; "+acknowledged+"sleep 1000; :", m)
+		p.WaitLine("begun")
+		for _, s := range []syscall.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU} {
+			p.Signal(s)
+		}
+		o := p.Wait()
+		ended(t, o, result.Timeout, 124, "SigIgn:\t0000000000000000\nbegun\n")
+		nobodyLeft(t, m)
 	})
 }

@@ -35,7 +35,7 @@ func Main() {
 			os.Exit(1)
 		}
 	}
-	wait(control, b.pid)
+	wait(control, b.cfg, b.pid)
 	os.Exit(0)
 }
 

@@ -35,6 +35,7 @@ func TestReceivePlan(t *testing.T) {
 	cfg := wire.Config{
 		Hostname: "h", Box: wire.NoFD, Stdin: wire.FirstFile + 2, Stdout: wire.FirstFile, Stderr: wire.NoFD,
 		Tasks: []int32{wire.FirstFile + 1}, Mounts: []wire.Op{{Kind: wire.OpDir, Target: "/x", FD: wire.NoFD}},
+		Limit: 1,
 	}
 	if _, err := unix.Write(ours, wire.Frame(wire.TypeConfig, cfg.Encode())); err != nil {
 		t.Fatal(err)

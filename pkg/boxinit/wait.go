@@ -2,6 +2,7 @@ package boxinit
 
 import (
 	"os"
+	"time"
 
 	"sandglass/pkg/wire"
 
@@ -15,12 +16,17 @@ import (
 // The program stays a zombie until the supervisor has acknowledged Started, so
 // that its /proc entry can be read back however soon it ends. The first read is
 // on this thread: a second one would have to be woken for it.
-func wait(control *os.File, program int) {
+//
+// The clock of the time limit is the supervisor's. Init has a later one: whoever
+// stops the supervisor would stop the first, and the program ran on without it.
+func wait(control *os.File, cfg *wire.Config, program int) {
+	until := time.Now().Add(time.Duration(cfg.Limit) * time.Millisecond)
+	await(control, until)
 	t, _, err := wire.ReadFrame(control, 0)
 	if err != nil || t != wire.TypeAck {
 		os.Exit(1)
 	}
-	go watch(control)
+	go watch(control, until)
 	status, usage := reapUntil(program)
 	report(control, &wire.Report{
 		Type:     wire.TypeExited,
@@ -31,10 +37,36 @@ func wait(control *os.File, program int) {
 }
 
 // watch waits for the supervisor's end: init goes with it, even if the
-// parent-death signal is lost.
-func watch(control *os.File) {
+// parent-death signal is lost, and at the latest when the time is up.
+func watch(control *os.File, until time.Time) {
+	await(control, until)
 	wire.ReadFrame(control, 0)
 	os.Exit(1)
+}
+
+// await returns when there is something to read, or ends init when the time is
+// up. It is one system call on the thread that would wait in read: a timer of
+// the runtime's would have to have a thread more, which could count against the
+// program. The clock is the monotonic one, and no signal from inside is caught,
+// so nothing that the program does moves it.
+func await(control *os.File, until time.Time) {
+	const most = 1 << 30 // ms, what fits into poll's int
+	fds := []unix.PollFd{{Fd: int32(control.Fd()), Events: unix.POLLIN}}
+	for {
+		left := time.Until(until)
+		if left <= 0 {
+			os.Exit(1)
+		}
+		n, err := unix.Poll(fds, int(min(left.Milliseconds()+1, most)))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			report(control, failure(&wire.Config{}, "time limit", err), nil)
+			os.Exit(1)
+		case n > 0:
+			return
+		}
+	}
 }
 
 // reapUntil reaps children of any kind until the program has ended.

@@ -79,6 +79,7 @@ func (s *session) start() error {
 	if err == nil {
 		err = sendFiles(in.control, b.files)
 	}
+	b.Config.Limit = initLimit(b.Timeout)
 	s.pid, s.pidfd, s.control = in.pid, in.pidfd, in.control
 	s.namespaces, s.nsErr = namespacesOf(s.pid)
 	if err == nil {
@@ -166,6 +167,11 @@ func (s *session) supervise(ctx context.Context) {
 				return
 			}
 		case cause := <-s.watch.over:
+			if s.overdue(time.Now()) {
+				// A look that was held up because we were stopped says nothing about
+				// the program.
+				cause = result.Timeout
+			}
 			s.kill(cause)
 		case <-oom.killed:
 			oom.killed = nil

@@ -36,6 +36,11 @@ func (s *session) verdict() {
 		e.Signal = int(unix.SIGKILL)
 	case s.exited != nil:
 		s.ended(unix.WaitStatus(s.exited.Status))
+	case s.overdue(s.started.Add(e.Wall)):
+		// Init's own clock ended it while we were stopped. By our clock it is late
+		// as well, so this needs no word of init's.
+		e.Outcome = result.Timeout
+		e.Signal = int(unix.SIGKILL)
 	default:
 		e.Outcome, e.Error = result.Failed, "the sandbox's init ended without a word"
 		if s.started.IsZero() {

@@ -22,6 +22,7 @@ func TestVerdict(t *testing.T) {
 		name    string
 		s       session
 		oom     int64
+		wall    time.Duration
 		flooded bool // of a box whose output limit kills
 		outcome result.Outcome
 		code    int
@@ -46,12 +47,16 @@ func TestVerdict(t *testing.T) {
 		{name: "the clock does not hide out of memory", s: session{started: now, cause: result.Timeout}, oom: 1, outcome: result.Memory, signal: 9},
 		{name: "init killed", s: session{started: now}, outcome: result.Failed, message: "the sandbox's init ended without a word"},
 		{name: "init killed early", s: session{}, outcome: result.Failed, message: "the sandbox's init ended during set-up without a word"},
+		{name: "ended by init's own clock", s: session{started: now}, wall: time.Minute, outcome: result.Timeout, signal: 9},
+		{name: "init's own clock does not hide out of memory", s: session{started: now}, wall: time.Hour, oom: 1, outcome: result.Memory, signal: 9},
+		{name: "init killed just in time", s: session{started: now}, wall: time.Minute - 1, outcome: result.Failed, message: "the sandbox's init ended without a word"},
+		{name: "ended by itself while we were stopped", s: session{started: now, exited: exited(0)}, wall: time.Hour, outcome: result.Exited},
 		{name: "read-back differs", s: session{started: now, broken: errors.New("Seccomp is 0"), exited: exited(0)}, outcome: result.Failed, message: "the sandbox was stopped: Seccomp is 0"},
 		{name: "set-up hangs", s: session{cause: result.Failed}, outcome: result.Failed, message: "setting up the sandbox took more than 30s"},
 	} {
-		c.s.end = &Ending{Stats: cgroup.Stats{OOMKills: c.oom}}
+		c.s.end = &Ending{Stats: cgroup.Stats{OOMKills: c.oom}, Wall: c.wall}
 		c.s.end.Stderr.Truncated = c.flooded
-		c.s.box = &Box{OutputKill: c.flooded}
+		c.s.box = &Box{OutputKill: c.flooded, Timeout: time.Minute}
 		c.s.verdict()
 		e := c.s.end
 		if e.Outcome != c.outcome || e.ExitCode != c.code || e.Signal != c.signal || e.Error != c.message {

@@ -162,6 +162,7 @@ func (c *Config) Encode() []byte {
 	e.bytes(c.CPUs)
 	e.strings(c.Writable)
 	e.string(c.OutDir)
+	e.uint(c.Limit)
 	return e.b
 }
 
@@ -200,6 +201,10 @@ func DecodeConfig(b []byte) (*Config, error) {
 	c.Stdin, c.Stdout, c.Stderr = d.fd(), d.fd(), d.fd()
 	c.Paths, c.Argv, c.Env = d.strings(), d.strings(), d.strings()
 	c.Dir, c.CPUs, c.Writable, c.OutDir = d.string(), d.bytes(), d.strings(), d.string()
+	// Without one a stopped supervisor would be no limit at all.
+	if c.Limit = d.uint(); c.Limit == 0 || c.Limit > MaxLimit {
+		d.bad = true
+	}
 	if err := d.end(); err != nil {
 		return nil, err
 	}

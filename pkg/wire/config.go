@@ -65,7 +65,16 @@ type Config struct {
 	// OutDir is the directory whose descriptor init sends with Ready, so
 	// that the supervisor can collect from it when all processes are dead.
 	OutDir string
+
+	// Limit is after how many milliseconds of the program init ends the run by
+	// itself: later than the supervisor's own clock, which stands still while the
+	// supervisor is stopped (SIGSTOP, a debugger).
+	Limit uint64
 }
+
+// MaxLimit bounds Config.Limit: more than the longest time limit, and no number
+// that a clock could not count to.
+const MaxLimit = 31 * 24 * 3600 * 1000
 
 // Rlimit is one setrlimit(2) pair.
 type Rlimit struct {

@@ -28,6 +28,7 @@ func sample() *Config {
 		Stdin: 4, Stdout: 5, Stderr: 6,
 		Paths: []string{"/usr/bin/true", "/bin/true"}, Argv: []string{"true", ""}, Env: []string{"A=b"},
 		Dir: "/work", CPUs: []byte{2, 0, 0, 0, 0, 0, 0, 0}, Writable: []string{"/tmp", "/work"}, OutDir: "/out",
+		Limit: 12000,
 	}
 }
 
@@ -85,6 +86,18 @@ func TestTruncated(t *testing.T) {
 	}
 	if _, err := DecodeConfig(append(b, 0)); !errors.Is(err, ErrMalformed) {
 		t.Errorf("a trailing byte: error %v", err)
+	}
+}
+
+// TestLimit: init takes no plan without a time limit, nor one with a limit that
+// is none.
+func TestLimit(t *testing.T) {
+	for limit, good := range map[uint64]bool{0: false, 1: true, MaxLimit: true, MaxLimit + 1: false, 1<<64 - 1: false} {
+		c := sample()
+		c.Limit = limit
+		if got, err := DecodeConfig(c.Encode()); (err == nil) != good || good && got.Limit != limit {
+			t.Errorf("limit %d: %v", limit, err)
+		}
 	}
 }
 
