@@ -37,7 +37,7 @@ func TestParent(t *testing.T) {
 
 func TestParentThatIsNotThere(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
-	refused(t, parent(t, "/no/such"), "memory, pids, cpu limits: cgroup parent /sys/fs/cgroup/no/such does not exist", "mkdir /sys/fs/cgroup/no/such")
+	refused(t, parent(t, "/no/such", "--allow-degraded", "memory,cpu,pids"), "cgroup parent /sys/fs/cgroup/no/such does not exist", "mkdir -p /sys/fs/cgroup/no/such")
 }
 
 func TestParentThatIsFrozen(t *testing.T) {

@@ -160,7 +160,7 @@ func (c *collector) run(srcFD int, dest *Dest) {
 		return
 	}
 	defer unix.Close(src)
-	dst, err := dest.make()
+	dst, err := dest.make(c)
 	if err != nil {
 		c.fail(root, &destFault{err})
 		return

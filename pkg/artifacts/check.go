@@ -91,16 +91,20 @@ func (d *Dest) Spot() (dir int, name string) {
 
 // make makes the directory if it was not there. One that somebody else made
 // meanwhile will do: two runs may collect into one.
-func (d *Dest) make() (int, error) {
+func (d *Dest) make(c *collector) (int, error) {
 	if d.dir >= 0 {
 		return d.dir, nil
 	}
-	if err := unix.Mkdirat(d.parent, d.name, 0o755); err != nil && err != unix.EEXIST {
-		return -1, err
+	made := unix.Mkdirat(d.parent, d.name, 0o755)
+	if made != nil && made != unix.EEXIST {
+		return -1, made
 	}
 	fd, err := openat2(d.parent, d.name, unix.O_PATH|unix.O_DIRECTORY, resolveDest)
 	if err == nil {
 		d.dir = fd
+		if made == nil {
+			c.keep(fd)
+		}
 	}
 	return fd, err
 }

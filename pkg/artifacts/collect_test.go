@@ -137,6 +137,25 @@ func TestModes(t *testing.T) {
 	}
 }
 
+// TestDirectoryModes: the owner can use the directories that were made, whatever
+// the umask; one that was there stays as it is.
+func TestDirectoryModes(t *testing.T) {
+	for _, c := range []struct{ umask, want uint32 }{{0o022, 0o755}, {0o077, 0o700}, {0o777, 0o700}, {0o300, 0o755}} {
+		src, dst := trees(t)
+		must(t, os.Mkdir(filepath.Join(src, "d"), 0o755))
+		write(t, filepath.Join(src, "d/f"), "x")
+		old := syscall.Umask(int(c.umask))
+		_, err := Collect(context.Background(), openDir(t, src), into(t, dst), Limits{}, false)
+		syscall.Umask(old)
+		must(t, err)
+		for _, dir := range []string{dst, dst + "/d"} {
+			if st, err := os.Stat(dir); err != nil || uint32(st.Mode().Perm()) != c.want {
+				t.Errorf("umask %o: %s: %v %v, want %o", c.umask, dir, st.Mode().Perm(), err, c.want)
+			}
+		}
+	}
+}
+
 func TestUnreadableRoot(t *testing.T) {
 	src, dst := trees(t)
 	fd := openDir(t, src)

@@ -3,6 +3,7 @@ package artifacts
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -158,11 +159,24 @@ func (c *collector) makeDir(dst int, name, path string) (fd int, mode uint32, er
 	if err != nil {
 		return -1, 0, &destFault{err}
 	}
+	if made == nil {
+		c.keep(fd)
+	}
 	if err := unix.Fstat(fd, &st); err != nil {
 		unix.Close(fd)
 		return -1, 0, &destFault{err}
 	}
 	return fd, st.Mode, nil
+}
+
+// keep gives the owner its own rights to a directory that was just made: with a
+// umask that takes them nothing could be collected into it. By the descriptor,
+// since somebody could have put a link at the name.
+func (c *collector) keep(fd int) {
+	if c.umask&0o700 != 0 {
+		// A failure shows in the first file.
+		unix.Fchmodat(c.proc, "fd/"+strconv.Itoa(fd), 0o755&^c.umask|0o700, 0)
+	}
 }
 
 func destErr(err error) error {

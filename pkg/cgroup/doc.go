@@ -148,6 +148,10 @@ func (f *Tree) Create(o Options, l Limits) (*Group, error) {
 		return nil, err
 	}
 	t, err := f.tree, error(nil)
+	// Not one of the limits that may be missing: who names a place means it.
+	if c := t.named(o.Parent, l.asked()); c != nil {
+		return nil, c.refuse()
+	}
 	g := &Group{limits: l, opt: o, by: map[string]result.Enforcer{}, usage: -1}
 	g.run, g.init, g.box = noDir, noDir, noDir
 	switch {

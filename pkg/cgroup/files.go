@@ -130,6 +130,11 @@ func readPath(path string, max int) (string, error) {
 
 func exists(path string) bool { return unix.Access(path, unix.F_OK) == nil }
 
+func isDir(path string) bool {
+	var st unix.Stat_t
+	return unix.Stat(path, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
+}
+
 // field finds "key N" in a flat keyed file; -1 if it is not there.
 func field(text, key string) int64 {
 	for line := range strings.Lines(text) {

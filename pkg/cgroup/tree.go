@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -237,6 +238,34 @@ func (t *tree) parentV1(ctrl, override string) (string, *cause) {
 		return "", because("cgroup parent "+p+" does not exist", "mkdir -p "+p)
 	}
 	return p, nil
+}
+
+// named is why a parent that the caller names is not there in a hierarchy whose
+// controller is asked for.
+func (t *tree) named(parent string, asked []string) *cause {
+	if parent == "" {
+		return nil
+	}
+	var points []string
+	switch t.version {
+	case 2:
+		points = append(points, t.v2.point)
+	case 1:
+		for _, ctrl := range v1Names {
+			if m := t.v1Mount(ctrl); m != nil && slices.Contains(asked, limitOf(ctrl)) {
+				points = append(points, m.point)
+			}
+		}
+	default:
+		c := noTree(t.root)
+		return because("cgroup parent "+parent+" does not exist: "+c.what, c.hints...)
+	}
+	for _, p := range points {
+		if p += strings.TrimSuffix(parent, "/"); !isDir(p) {
+			return because("cgroup parent "+p+" does not exist", "mkdir -p "+p)
+		}
+	}
+	return nil
 }
 
 func noTree(root string) *cause {

@@ -204,7 +204,9 @@ func TestRefusals(t *testing.T) {
 		{"the scope is named", inContainer(), memory, "", "", "memory limit: other processes are in own cgroup ROOT/own, so no controller can be enabled in it",
 			"systemd-run --user --scope -p Delegate=yes sandglass run"},
 		{"parent that is not there", inContainer(), memory, "/ci", "",
-			"memory limit: cgroup parent ROOT/ci does not exist", "mkdir ROOT/ci"},
+			"cgroup parent ROOT/ci does not exist", "mkdir -p ROOT/ci"},
+		{"parent that is not there, degraded", inContainer(), memory, "/ci", Memory, "cgroup parent ROOT/ci does not exist", "mkdir -p ROOT/ci"},
+		{"parent that is a file", inContainer(), memory, "/own/cgroup.procs", Memory, "cgroup parent ROOT/own/cgroup.procs does not exist", "mkdir -p"},
 		{"not delegated", map[string]string{"cgroup.events": "", "own/x": ""}, memory, "", "",
 			"memory limit: own cgroup ROOT/own is not delegated to uid UID (ROOT/own/cgroup.procs: no such file or directory)", "Delegate=yes"},
 	} {

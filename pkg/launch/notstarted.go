@@ -65,7 +65,10 @@ func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
 		if errno == unix.ENOENT {
 			e.Error = "--workdir: there is no directory " + refusal.Word(dir) + " inside"
 		}
-		e.Hints = []string{"-v \"$PWD\":" + refusal.Shell(dir) + " -w " + refusal.Shell(dir) + "   # if it is to be this directory of the host", "--workdir /work"}
+		e.Hints = []string{"--workdir /work"}
+		if !ours(dir) {
+			e.Hints = []string{"-v \"$PWD\":" + refusal.Shell(dir) + " -w " + refusal.Shell(dir) + "   # if it is to be this directory of the host", "--workdir /work"}
+		}
 		e.Outcome, e.ExitCode = result.Refused, refusal.ExitRefused
 		return true
 	}
@@ -86,8 +89,22 @@ func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
 	return true
 }
 
+// ours: nothing can be mounted there.
+func ours(path string) bool {
+	return below(path, "/proc", "/sys", "/dev", "/code", "/out", "/etc", "/usr", "/bin", "/sbin", "/lib")
+}
+
+func below(path string, dirs ...string) bool {
+	for _, d := range dirs {
+		if rest, ok := strings.CutPrefix(path, d); ok && (rest == "" || rest[0] == '/') {
+			return true
+		}
+	}
+	return false
+}
+
 // whereIs helps with a command that is not inside: the host may have it
-// outside the view, or not at all.
+// outside the view, in it but not where PATH inside leads, or not at all.
 func whereIs(name string) []string {
 	if strings.Contains(name, "/") {
 		return []string{"sandglass run -- ls -ld -- " + refusal.Shell(name)}
@@ -96,6 +113,9 @@ func whereIs(name string) []string {
 		path := dir + "/" + name
 		if !strings.HasPrefix(path, "/") || unix.Access(path, unix.X_OK) != nil {
 			continue
+		}
+		if below(path, "/usr", "/bin", "/sbin") {
+			return []string{"sandglass run -- " + refusal.Shell(path) + "   # PATH inside does not lead to it"}
 		}
 		at := "/opt/" + name
 		return []string{"sandglass run -v " + refusal.Shell(path+":"+at) + " -- " + refusal.Shell(at) + "   # the host has it outside /usr"}

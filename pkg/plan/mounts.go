@@ -38,8 +38,11 @@ func (b *builder) source(path string, write bool) (rootfs.Source, error) {
 		return rootfs.Source{}, refusal.Newf("mount source %s: %v", strconv.Quote(path), err)
 	}
 	if kind := badKind(mode); kind != "" && !allowed(&b.plan.Spec, real) {
-		return rootfs.Source{}, refusal.Newf("mount source %s is a %s: it leads out of the sandbox", strconv.Quote(path), kind).
-			Hint("--allow-mount %s   # only if the program may speak to it", refusal.Shell(real))
+		e := refusal.Newf("mount source %s is a %s: it leads out of the sandbox", strconv.Quote(path), kind)
+		if real != path {
+			return rootfs.Source{}, e.Hint("%s", policy.WhereALinkLeads(path))
+		}
+		return rootfs.Source{}, e.Hint("--allow-mount %s   # only if the program may speak to it", refusal.Shell(real))
 	}
 	if err := readable(real, mode); err != nil {
 		return rootfs.Source{}, refusal.Newf("mount source %s: %v", strconv.Quote(path), err).

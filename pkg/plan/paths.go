@@ -25,8 +25,8 @@ func (b *builder) judge(what, path string, write bool) (string, error) {
 	}
 	s := &b.plan.Spec
 	if err := s.CheckSource(real, write); err != nil {
-		if r, ok := err.(*refusal.Error); ok && real != path {
-			r.What = what + " leads through a symbolic link: " + r.What
+		if real != path {
+			err = policy.ByLink(what, path, err)
 		}
 		return "", err
 	}

@@ -52,19 +52,26 @@ const homeSecrets = ".ssh .gnupg .aws .azure .kube .docker .podman .config .netr
 	" .pypirc .pgpass .my.cnf .mylogin.cnf .vault-token .terraform.d .terraformrc .boto .s3cfg .rclone.conf .password-store" +
 	" .local/share/keyrings .local/share/containers .local/share/docker .local/share/kwalletd .local/state .pki .mozilla" +
 	" .thunderbird .gem/credentials .cargo/credentials .cargo/credentials.toml .m2/settings.xml .m2/settings-security.xml" +
-	" .gradle/gradle.properties .composer/auth.json .nuget/NuGet .dbus .Xauthority .ICEauthority .bash_history .zsh_history" +
+	" .gradle/gradle.properties .composer/auth.json .dbus .Xauthority .ICEauthority .bash_history .zsh_history" +
 	" .python_history .node_repl_history .psql_history .mysql_history .sqlite_history .rediscli_history .lesshst .viminfo" +
 	" .histfile .histdb .snowflake .databricks .oci .minikube .helm .ansible .chef .putty .subversion" +
 	" .cache/huggingface .kaggle .jupyter .netlify .heroku .fly .vscode .vscode-server .cursor .electrum .bitcoin .ethereum" +
 	" .claude .claude.json .codex .gemini .dockercfg .tsh .cloudflared .ngrok2 .doctl .linode-cli .railway .supabase .expo .sentryclirc" +
 	" .wgetrc .curlrc .authinfo .authinfo.gpg .msmtprc .fetchmailrc .offlineimaprc .mbsyncrc .cert .step .sops .age .1password" +
-	" .Private .ecryptfs .purple .irssi .weechat .local/share/fish .local/share/TelegramDesktop snap .var"
+	" .Private .ecryptfs .purple .irssi .weechat .local/share/fish .local/share/TelegramDesktop snap .var" +
+	" .databrickscfg .ollama .pulumi .huggingface .netrc.gpg .op .doppler .vercel .gsutil .cvspass .bundle/config .nuget .openai .anthropic" +
+	" .aider.conf.yml .copilot .continue .streamlit/secrets.toml .mongorc.js .dbshell .bash_sessions .zsh_sessions .sh_history .Renviron"
 
-// homeStartup are paths below a home directory that the host runs code from.
-const homeStartup = ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin" +
-	" .kshrc .cshrc .tcshrc .xinitrc .xprofile .xsession .xsessionrc .inputrc .vimrc .vim .emacs .emacs.d .pythonrc" +
+// homeShell are files below a home directory that shells start with, where
+// people export their tokens.
+const homeShell = ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .kshrc .cshrc .tcshrc" +
+	" .envrc .direnvrc .xonshrc"
+
+// homeStartup are further paths below a home directory that the host runs code
+// from: harmless to read.
+const homeStartup = ".xinitrc .xprofile .xsession .xsessionrc .inputrc .vimrc .vim .emacs .emacs.d .pythonrc" +
 	" .local/bin .local/lib .local/share/applications .local/share/systemd bin .gdbinit .tmux.conf .screenrc .npm-global" +
-	" .envrc .direnvrc .xonshrc .irbrc .Rprofile .julia .ipython .duckdbrc .sqliterc" +
+	" .irbrc .Rprofile .julia .ipython .duckdbrc .sqliterc" +
 	" .psqlrc .selected_editor .pam_environment .nanorc .wezterm.lua .lesskey .asdf .volta .deno .bun .local/share/mise" +
 	" .cargo/bin .rustup .pyenv .rbenv .nvm .sdkman .oh-my-zsh .hgrc .mailcap .forward .rhosts .k5login"
 
@@ -105,7 +112,10 @@ func DangerousSource(resolved, home string) (reason string, bad bool) {
 			return why, true
 		}
 	}
-	return judgeHomes(p, home, homeSecrets, "it holds the owner's keys, tokens or settings")
+	if why, bad := judgeHomes(p, home, homeSecrets, "it holds the owner's keys, tokens or settings"); bad {
+		return why, true
+	}
+	return judgeHomes(p, home, homeShell, "the owner's shell starts with it, and may have tokens from it")
 }
 
 // DangerousWrite is DangerousSource for a path that hostile code may write to:
@@ -195,6 +205,23 @@ func (s *Spec) CheckSource(resolved string, write bool) error {
 	return e.Hint("share only the files the task needs: -v \"$PWD/task:/task:ro\"")
 }
 
+// ByLink words a refusal of what a link leads to. Its hint does not have the
+// target allowed: a program may have made the link, and a hint is pasted.
+func ByLink(what, name string, err error) error {
+	e, ok := err.(*refusal.Error)
+	if !ok {
+		return err
+	}
+	e.What = what + " leads through a symbolic link: " + e.What
+	e.Hints = []string{WhereALinkLeads(name)}
+	return e
+}
+
+// WhereALinkLeads is the hint for a path that a link leads away from.
+func WhereALinkLeads(name string) string {
+	return "readlink -f -- " + refusal.Shell(name) + "   # where it leads: name that itself, if it is what you want"
+}
+
 // CheckWritten is CheckSource for a place that the supervisor itself writes to.
 func (s *Spec) CheckWritten(flag, resolved string) error {
 	if e := s.danger(resolved, true); e != nil {
@@ -212,6 +239,9 @@ func (s *Spec) danger(resolved string, write bool) *refusal.Error {
 	if !bad || slices.Contains(s.AllowMounts, path.Clean(resolved)) {
 		return nil
 	}
-	return refusal.Newf("host path %s is refused: %s", quote(resolved), why).
-		Hint("if it must be this path: --allow-mount %s", refusal.Shell(resolved))
+	e := refusal.Newf("host path %s is refused: %s", quote(resolved), why)
+	if below(path.Clean(resolved), "/proc") {
+		return e // a process's own, which is gone when a hint is pasted
+	}
+	return e.Hint("if it must be this path: --allow-mount %s", refusal.Shell(resolved))
 }

@@ -226,7 +226,10 @@ func (h Host) really(s *Spec, name string) (string, error) {
 		return real, nil
 	}
 	if e := s.danger(real, false); e != nil {
-		return "", where(quote(name)+" leads through a symbolic link", e)
+		if below(real, "/proc") {
+			return "", e.Hint("-e NAME   # passes on one variable of yours")
+		}
+		return "", ByLink(quote(name), name, e)
 	}
 	return real, s.CheckLink(quote(name), abs, real, h.Resolve)
 }

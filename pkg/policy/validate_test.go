@@ -190,7 +190,8 @@ func TestDangerousSource(t *testing.T) {
 		{"/usr/local/bin", "", "", "the host runs programs from it"},
 		{"/lib64", "", "", "the host loads libraries from it"},
 		{"/opt/app", "", "", "the host runs programs from it"},
-		{"/home/ann/.bashrc", "", "", "the owner's shell or programs run code from it"},
+		{"/home/ann/.bashrc", "", "the owner's shell starts with it, and may have tokens from it", "="},
+		{"/home/ann/.vimrc", "", "", "the owner's shell or programs run code from it"},
 		{"/home/ann/bin/x", "", "", "the owner's shell or programs run code from it"},
 		{"/home/ann/binary", "", "", ""},
 	} {
@@ -338,14 +339,17 @@ func TestMayFollow(t *testing.T) {
 }
 
 func TestHomesHoldSecretsOfTools(t *testing.T) {
-	for _, name := range []string{".claude", ".codex", ".dockercfg", ".tsh", ".cloudflared", ".vscode", ".var", "snap", ".config/gh", ".claude.json", "snap/firefox/common"} {
+	for _, name := range []string{".claude", ".codex", ".dockercfg", ".tsh", ".cloudflared", ".vscode", ".var", "snap", ".config/gh", ".claude.json", "snap/firefox/common",
+		".databrickscfg", ".ollama", ".pulumi", ".huggingface", ".cache/huggingface/token", ".netrc.gpg", ".op", ".doppler", ".vercel", ".gsutil",
+		".cvspass", ".bundle/config", ".nuget", ".nuget/NuGet/NuGet.Config", ".openai", ".anthropic", ".gemini", ".copilot", ".bundle",
+		".bashrc", ".zshrc", ".zshenv", ".profile", ".bash_profile", ".bash_history", ".zsh_history", ".python_history", ".envrc"} {
 		for _, home := range []string{"/home/ann", "/home/bob"} {
 			if why, bad := DangerousSource(home+"/"+name, "/home/ann"); !bad || why == "" {
 				t.Errorf("%s/%s may be mounted", home, name)
 			}
 		}
 	}
-	for _, fine := range []string{"/home/ann/proj/.vscode", "/home/ann/.claudette", "/home/ann/snapshots"} {
+	for _, fine := range []string{"/home/ann/proj/.vscode", "/home/ann/.claudette", "/home/ann/snapshots", "/home/ann/proj/.bashrc", "/home/ann/.opt", "/home/ann/.bundle/cache"} {
 		if why, bad := DangerousSource(fine, "/home/ann"); bad {
 			t.Errorf("%s may not be mounted: %s", fine, why)
 		}

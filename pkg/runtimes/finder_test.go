@@ -258,6 +258,24 @@ func TestFindRefuses(t *testing.T) {
 	}
 }
 
+// TestHintOfALostVersion: what a file of the task's names is in no hint, for
+// `rbenv install X` runs a file X of the current directory.
+func TestHintOfALostVersion(t *testing.T) {
+	root := tree(t, map[string]string{
+		"rb/shims/ruby": rbenvShim, "rb/version": "3.9.9\n", "rb/versions/x": "", "home/u/task/.ruby-version": "evil\n",
+	})
+	_, err := finder(root, []string{"rb/shims"}).Find("ruby")
+	if r := wantRefusal(t, err, 127, "rbenv has no version evil"); strings.Join(r.Hints, "|") != "rbenv versions   # .ruby-version names another" {
+		t.Errorf("hints %q", r.Hints)
+	}
+	f := finder(root, []string{"rb/shims"})
+	f.Cwd = root
+	_, err = f.Find("ruby")
+	if r := wantRefusal(t, err, 127, "rbenv has no version 3.9.9"); strings.Join(r.Hints, "|") != "rbenv install 3.9.9" {
+		t.Errorf("hints %q", r.Hints)
+	}
+}
+
 func TestRelativePathIsIgnored(t *testing.T) {
 	root := tree(t, map[string]string{"task/bin/python3": "x", "task/python3": "x"})
 	t.Chdir(root + "/task")

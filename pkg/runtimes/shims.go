@@ -125,11 +125,20 @@ type lostVersion struct {
 }
 
 func (f Finder) lost(tool, cmd, version, origin string, pass bool) lostVersion {
-	return lostVersion{
+	l := lostVersion{
 		text: tool + " has no version " + quote(version) + " for " + quote(cmd) + " (set by " + quote(origin) + ")",
 		hint: tool + " install " + refusal.Shell(version),
 		pass: pass,
 	}
+	// A name alone is a file of the task's, perhaps a model's; `pyenv install X`
+	// takes the file X of the current directory for a recipe, and runs it.
+	if strings.HasPrefix(origin, ".") || strings.HasSuffix(origin, ".toml") && !filepath.IsAbs(origin) {
+		l.hint = tool + " versions   # " + quote(origin) + " names another"
+		if tool == "asdf" || tool == "mise" {
+			l.hint = tool + " list   # " + quote(origin) + " names another"
+		}
+	}
+	return l
 }
 
 // orStop is the error: silently taking another version than the one that was

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strconv"
 
+	"golang.org/x/sys/unix"
+
 	"sandglass/internal/refusal"
 	"sandglass/pkg/artifacts"
 	"sandglass/pkg/policy"
@@ -97,7 +99,10 @@ func (r *runner) remedy(err error) []string {
 		}
 		return hints
 	case *artifacts.CopyError:
-		return []string{"df -h -- " + refusal.Shell(r.spec.Out)}
+		if errors.Is(e.Err, unix.ENOSPC) || errors.Is(e.Err, unix.EDQUOT) {
+			return []string{"df -h -- " + refusal.Shell(r.spec.Out)}
+		}
+		return []string{"ls -ld -- " + refusal.Shell(r.spec.Out)}
 	}
 	return []string{"tar -cf /out/all.tar -C /work .   # at the program's end: one file is collected soonest"}
 }
