@@ -60,6 +60,20 @@ func TestSocketOptionsOfPrograms(t *testing.T) {
 	})
 }
 
+// A message can ask for a copy of what it sends, which nobody counts.
+func TestNoTimeStampsOfPackets(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := testkit.Sh(t, who, "cat /proc/sys/net/core/tstamp_allow_data")
+		if o.Exit != 0 {
+			testkit.Skip(t, "a setting of time stamps for each network namespace", "one for the host")
+		}
+		if o.Stdout != "0\n" {
+			t.Errorf("tstamp_allow_data is %q, want 0", o.Stdout)
+		}
+		attempt(t, who, nil, []try{{"stamp", "EAGAIN"}})
+	})
+}
+
 // Requests that change attributes of files, show where they lie, or share blocks
 // between them reach no file system, whatever the upper bits of their number.
 func TestFilesTakeNoRequests(t *testing.T) {

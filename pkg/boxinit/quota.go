@@ -26,6 +26,12 @@ type quota struct {
 	max  int
 }
 
+// timeStamps is the network namespace's. What is sent can ask for a copy of
+// itself in the socket's queue of errors, with the time: of TCP nobody counts
+// these, and no filter sees the question, it is in a message. With 0 a copy is
+// for those who may see packets (CAP_NET_RAW on the host).
+var timeStamps = quota{"../net/core/tstamp_allow_data", 0}
+
 // quotas lists what is set. The namespaces are a second line after the filter,
 // which refuses to make any. cgroupNS says that the program's own process has
 // yet to make one.
@@ -39,7 +45,7 @@ func quotas(cgroupNS bool) []quota {
 	if cgroupNS {
 		list[len(list)-1].max = 1
 	}
-	return list
+	return append(list, timeStamps)
 }
 
 // findQuotas opens the directory while the host's /proc is still there: the

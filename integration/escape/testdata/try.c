@@ -7,6 +7,7 @@
  *   rlimit:RES:VALUE  unshare:HEX  clone:HEX  sethostname:NAME  setns:PATH  mount:FSTYPE:PATH  remount:PATH  umount:PATH
  *   bind:A:B  pidfd:PID:SIG  getfd:PID:FD  nice:PID  affinity:PID  sys:NR[:ARG...]  ioctl:HEX  setuid:N  setgroups:N
  *   option:FAMILY:TYPE:LEVEL:NAME[:SIZE] (of a socket)  evict:PATH  nowait:PATH (a byte, from the page cache alone)
+ *   stamp (a TCP segment that asks for its time: the answer)
  *   fcntl:PATH:CMD:ARG  deleg:PATH  openioctl:PATH:HEX  shmget:KEY shmat:ID ids  mqopen:NAME  raise:SIG
  */
 #define _GNU_SOURCE
@@ -15,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -56,6 +58,21 @@ static int inet_connect(const char *ip, int port) {
     if (inet_pton(AF_INET6, ip, &a6.sin6_addr) == 1) return connect(socket(AF_INET6, SOCK_STREAM, 0), (void *)&a6, sizeof a6);
     inet_pton(AF_INET, ip, &a4.sin_addr);
     return connect(socket(AF_INET, SOCK_STREAM, 0), (void *)&a4, sizeof a4);
+}
+
+static int stamp(void) {
+    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+    socklen_t n = sizeof a;
+    int l = socket(AF_INET, SOCK_STREAM, 0), s = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(l, (void *)&a, n) || listen(l, 1) || getsockname(l, (void *)&a, &n) || connect(s, (void *)&a, n)) return -1;
+    char c[CMSG_SPACE(4)] = { 0 }, x = 0, answer[512];
+    struct iovec v = { &x, 1 };
+    struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = c, .msg_controllen = sizeof c };
+    *CMSG_FIRSTHDR(&m) = (struct cmsghdr){ CMSG_LEN(4), SOL_SOCKET, 37 /* SO_TIMESTAMPING */ };
+    *(int *)CMSG_DATA(CMSG_FIRSTHDR(&m)) = 1 << 1 | 1 << 8 | 1 << 9; /* when it left, was queued, was acknowledged */
+    if (sendmsg(s, &m, 0) < 0 || read(accept(l, 0, 0), &x, 1) != 1) return -1;
+    m = (struct msghdr){ .msg_control = answer, .msg_controllen = sizeof answer };
+    return recvmsg(s, &m, MSG_ERRQUEUE);
 }
 
 static int show(const char *path) {
@@ -150,6 +167,7 @@ static int other(void) {
     if (is("ioctlraw")) { long x[8] = { 0 }; return syscall(SYS_ioctl, 0, strtoull(f[1], 0, 16), x); }
     if (is("openioctl")) { long x[8] = { 0 }; return ioctl(open(f[1], O_RDONLY), strtoull(f[2], 0, 16), x); }
     if (is("option")) { long x[32] = { 1 }; return setsockopt(socket(num(1), num(2), 0), num(3), num(4), x, nf > 5 ? num(5) : 4); }
+    if (is("stamp")) return stamp();
     if (is("evict")) { errno = posix_fadvise(open(f[1], O_RDONLY), 0, 0, POSIX_FADV_DONTNEED); return errno ? -1 : 0; }
     if (is("nowait")) { char c; struct iovec v = { &c, 1 }; return preadv2(open(f[1], O_RDONLY), &v, 1, 0, RWF_NOWAIT); }
     if (is("fcntl")) return fcntl(open(f[1], O_RDONLY), num(2), num(3));
