@@ -13,6 +13,9 @@ var compilers = []program{
 	{file: "gcc.sh", needs: "bash gcc make", want: "a thread\nOpenMP 1\n"},
 	{file: "sanitizers.sh", needs: "bash gcc", want: "fine\nindex 2 out of bounds for type\n"},
 	{file: "c++.sh", needs: "bash g++", want: "caught 2\n"},
+	{file: "strace.sh", needs: "bash strace", flags: "--seccomp debug", want: "traced\nexit 3\n3\n"},
+	{file: "gdb.sh", needs: "bash gcc gdb", flags: "--seccomp debug",
+		want: "$1 = 21\nValue returned is $2 = 42\nexited with code 052]\n"},
 	{file: "go.go", needs: "go", flags: "--memory 512m --disk 256m", start: goRun, want: "a goroutine 1 1\n"},
 }
 
