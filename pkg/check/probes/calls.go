@@ -78,6 +78,7 @@ func socketCalls() []Call {
 		s("AF_ALG", unix.AF_ALG, unix.SOCK_SEQPACKET, 0, "EAFNOSUPPORT"),
 		s("bluetooth", unix.AF_BLUETOOTH, unix.SOCK_STREAM, 3, "EAFNOSUPPORT"),
 		s("XDP", unix.AF_XDP, unix.SOCK_RAW, 0, "EAFNOSUPPORT"),
+		s("netlink route", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_ROUTE, "EAFNOSUPPORT"),
 		s("netlink audit", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_AUDIT, "EAFNOSUPPORT"),
 		s("netlink netfilter", unix.AF_NETLINK, unix.SOCK_RAW, unix.NETLINK_NETFILTER, "EAFNOSUPPORT"),
 		s("SCTP", unix.AF_INET, unix.SOCK_STREAM, unix.IPPROTO_SCTP, "EAFNOSUPPORT"),
