@@ -107,6 +107,8 @@ var mutations = []mutation{
 		{"pkg/boxinit/child.go", "if err := refuseOwnExe(b.cfg.Paths); err != nil {", "if err := refuseOwnExe(nil); err != nil {"}, noLandlock}},
 	{control: "links not followed by collection", fail: []string{"TestHostileArtefacts"}, edits: []edit{
 		{"pkg/artifacts/walk.go", "	case typeSymlink:\n		c.link(pin, a)", "	case typeSymlink:\n		unix.Symlinkat(\"/etc/passwd\", dst, name)"}}},
+	{control: "locked files unlocked", pkg: "cli", fail: []string{"TestOutLocked"}, edits: []edit{
+		{"pkg/artifacts/pin.go", "st.Mode&bits == bits {", "true {"}}},
 	{control: "streams are pipes", fail: []string{"TestStreamsAreNotTheCallersOwn"}, edits: []edit{
 		{"pkg/launch/run.go", "			*num = b.AddFile(w)\n", "			*num = b.AddFile(w)\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
 	{control: "working directory resolved inside", fail: []string{"TestWorkingDirectoryStaysInside"}, edits: []edit{

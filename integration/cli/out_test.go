@@ -66,6 +66,36 @@ func TestOut(t *testing.T) {
 	})
 }
 
+// What a program makes unreadable, on purpose or by a umask, is collected: an
+// ordinary caller would else have nothing, and no word of it.
+func TestOutLocked(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, c := range []struct {
+			script string
+			names  []string
+			mode   string // of the last
+		}{
+			{"echo a >a; chmod 0 a", []string{"a"}, "0600"},
+			{"echo a >a; chmod 0 .", []string{"a"}, "0644"},
+			{"umask 777; echo a >a", []string{"a"}, "0600"},
+			{"mkdir -p d/e; echo a >d/e/a; chmod 0111 d/e/a; chmod 0444 d/e; chmod 0111 d", []string{"d", "d/e", "d/e/a"}, "0711"},
+		} {
+			dir := own(t, who) + "/new"
+			out := testkit.Run(t, testkit.Opts{Who: who}, "--out", dir, "--", "sh", "-c", "umask 022; cd /out; "+c.script)
+			want := []string{dir}
+			for _, n := range c.names {
+				want = append(want, dir+"/"+n)
+			}
+			if out.Exit != 0 || out.Stderr != "" || out.Result.Error != "" || !slices.Equal(tree(t, dir), want) || read(t, want[len(want)-1]) != "a\n" {
+				t.Fatalf("%s: exit %d, stderr %q, collected %q", c.script, out.Exit, out.Stderr, tree(t, dir))
+			}
+			if a := out.Result.Artifacts; len(a) != len(c.names) || a[len(a)-1].Mode != c.mode || a[len(a)-1].Skipped != "" {
+				t.Errorf("%s: manifest %+v", c.script, a)
+			}
+		}
+	})
+}
+
 // What is already there is not overwritten without --force, and the run says so
 // with an exit code of its own even though the program ended well.
 func TestOutExisting(t *testing.T) {

@@ -154,7 +154,7 @@ func collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool, h
 // run walks from the source's root and closes the manifest.
 func (c *collector) run(srcFD int, dest *Dest) {
 	root := result.Artifact{Path: ".", Type: typeDir}
-	src, names, err := openList(srcFD, c.room())
+	src, names, err := c.readDir(srcFD)
 	if err != nil {
 		c.fail(root, err)
 		return

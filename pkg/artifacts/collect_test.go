@@ -25,9 +25,6 @@ func TestHostileTree(t *testing.T) {
 	must(t, err)
 	verify(t, list, dst, Limits{})
 	deep := []string{`"sub/deep" dir 0 0755`, `"sub/deep/leaf" file 21 0644`}
-	if os.Geteuid() != 0 {
-		deep = []string{`"sub/deep" dir 0  (permission denied)`}
-	}
 	n255 := strings.Repeat("n", 255)
 	wantLines(t, list, append(append([]string{
 		`" lead" file 13 0644`,
@@ -130,9 +127,6 @@ func TestModes(t *testing.T) {
 		syscall.Umask(old)
 		must(t, err)
 		want := `"f" file 1 ` + c.want
-		if c.mode&0o400 == 0 && os.Geteuid() != 0 {
-			want = `"f" file 1  (permission denied)`
-		}
 		wantLines(t, list, want)
 	}
 }
@@ -156,17 +150,50 @@ func TestDirectoryModes(t *testing.T) {
 	}
 }
 
-func TestUnreadableRoot(t *testing.T) {
-	src, dst := trees(t)
-	fd := openDir(t, src)
-	must(t, os.Chmod(src, 0))
-	list, err := Collect(context.Background(), fd, into(t, dst), Limits{}, false)
-	must(t, err)
-	if os.Geteuid() == 0 {
+// TestLocked: what the program has made unreadable is collected all the same, to
+// whomever it belongs, with the mode that the program gave it.
+func TestLocked(t *testing.T) {
+	for _, mode := range []os.FileMode{0, 0o100, 0o200, 0o400, 0o077, 0o700} {
+		src, dst := trees(t)
+		fd := openDir(t, src)
+		must(t, os.MkdirAll(filepath.Join(src, "d/e"), 0o755))
+		for _, f := range []string{"d/e/f", "d/f", "f"} {
+			write(t, filepath.Join(src, f), f)
+			must(t, os.Chmod(filepath.Join(src, f), mode))
+		}
+		for _, d := range []string{"d/e", "d", "."} {
+			must(t, os.Chmod(filepath.Join(src, d), mode))
+		}
+		list, err := Collect(context.Background(), fd, into(t, dst), Limits{}, false)
+		must(t, err)
 		verify(t, list, dst, Limits{})
-		return
+		got := octal(uint32(mode)&0o755&^0o022 | 0o600)
+		wantLines(t, list, `"d" dir 0 0755`, `"d/e" dir 0 0755`, `"d/e/f" file 5 `+got, `"d/f" file 3 `+got, `"f" file 1 `+got)
 	}
-	wantLines(t, list, `"." dir 0  (permission denied)`)
+}
+
+// TestUnreadable: what belongs to somebody else is not unlocked, and that it is
+// missing is an error.
+func TestUnreadable(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("SKIP(want a user who is not root, have root, who may read everything)")
+	}
+	before, err := os.Stat("/etc/shadow")
+	if err != nil {
+		t.Skipf("SKIP(want /etc/shadow, have %v)", err)
+	}
+	proc, err := openProc()
+	must(t, err)
+	defer unix.Close(proc)
+	c := &collector{ctx: context.Background(), limits: Defaults(), proc: proc, left: 1 << 20, draft: newDraft}
+	c.entry(openDir(t, "/etc"), openDir(t, newDir(t)), "shadow", "shadow", 1)
+	wantLines(t, c.list, fmt.Sprintf(`"shadow" file %d  (permission denied)`, before.Size()))
+	if err := errors.Join(c.errs()...); err == nil || err.Error() != `cannot collect artifact "shadow": permission denied` {
+		t.Errorf("error %v", err)
+	}
+	if after, err := os.Stat("/etc/shadow"); err != nil || after.Mode() != before.Mode() {
+		t.Errorf("/etc/shadow: %v, %v", after, err)
+	}
 }
 
 // TestDepth: a hundred levels cost sixteen.

@@ -27,6 +27,9 @@ func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.
 		return
 	}
 	in, err := reopen(c.proc, pin, st)
+	if c.unlock(pin, 0o400, err) {
+		in, err = reopen(c.proc, pin, st)
+	}
 	if err != nil {
 		c.fail(a, err)
 		return

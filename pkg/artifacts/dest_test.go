@@ -230,8 +230,10 @@ func TestReadOnlyDestination(t *testing.T) {
 	}
 	src, dst := trees(t)
 	write(t, filepath.Join(src, "f"), "x")
-	must(t, os.Mkdir(dst, 0o555))
-	list, err := Collect(context.Background(), openDir(t, src), into(t, dst), Limits{}, false)
+	must(t, os.Mkdir(dst, 0o755))
+	d := into(t, dst)
+	must(t, os.Chmod(dst, 0o555)) // after the look before the run
+	list, err := Collect(context.Background(), openDir(t, src), d, Limits{}, false)
 	wantLines(t, list, `"f" file 1  (destination: permission denied)`)
 	if !errors.Is(err, unix.EACCES) {
 		t.Error(err)

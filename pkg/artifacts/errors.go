@@ -96,10 +96,11 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// ours tells an error of reading the source that the program cannot make.
+// ours tells an error of reading the source that the program cannot make, or
+// that it must not hide something with: what it has locked itself is unlocked.
 func ours(err error) bool {
 	switch err {
-	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO,
+	case unix.EMFILE, unix.ENFILE, unix.ENOMEM, unix.EIO, unix.EACCES, unix.EPERM,
 		unix.EBADF, unix.ENOTDIR: // srcFD is not what Collect asks for
 		return true
 	}

@@ -1,6 +1,7 @@
 package artifacts
 
 import (
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,28 @@ func reopen(proc, pin int, st *unix.Stat_t) (int, error) {
 		return -1, err
 	}
 	return fd, nil
+}
+
+// unlock gives the owner bits of what is pinned, if err is for the want of them:
+// the program has taken them from its own files, which an ordinary caller, whose
+// id the program has, could not read then. It says whether to try again. What is
+// changed is the pinned inode, by /proc's link to it, whatever has its name now;
+// and nobody but the collection will ever see it.
+func (c *collector) unlock(pin int, bits uint32, err error) bool {
+	var st unix.Stat_t
+	if err != unix.EACCES || unix.Fstat(pin, &st) != nil || int(st.Uid) != os.Geteuid() || st.Mode&bits == bits {
+		return false
+	}
+	return unix.Fchmodat(c.proc, "fd/"+strconv.Itoa(pin), st.Mode&0o777|bits, 0) == nil
+}
+
+// readDir is openList of a directory that may be locked.
+func (c *collector) readDir(pin int) (int, []string, error) {
+	fd, names, err := openList(pin, c.room())
+	if c.unlock(pin, 0o500, err) {
+		return openList(pin, c.room())
+	}
+	return fd, names, err
 }
 
 // openList opens the pinned directory for reading and lists at most max names,

@@ -144,7 +144,7 @@ func (c *collector) dir(pin, dst int, name, path string, a result.Artifact, dept
 		c.skip(a, why)
 		return
 	}
-	src, names, err := openList(pin, c.room())
+	src, names, err := c.readDir(pin)
 	if err != nil {
 		c.fail(a, err)
 		return
