@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -349,6 +350,35 @@ func TestCallersStdoutIsGone(t *testing.T) {
 				t.Errorf("%s: exit %d, %s, want %d, %s", c.script, out.Exit, out.Result.Outcome, c.exit, c.outcome)
 			}
 			clean(t, out, "", "", nil)
+		}
+	})
+}
+
+// A stream that is closed when sandglass starts is /dev/null, which cannot be
+// told from the one that a caller passes. No file that is opened later becomes
+// the program's stream instead.
+func TestCallersStreamsAreClosed(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, closed := range []string{">&-", "2>&-", "<&- >&- 2>&-"} {
+			file := filepath.Join(own(t, who), "result")
+			out := testkit.Run(t, testkit.Opts{Who: who, Verb: "run", Setup: func(c *exec.Cmd) {
+				c.Args = append([]string{"sh", "-c", `exec "$0" "$@" ` + closed, c.Path}, c.Args[1:]...)
+				c.Path = "/bin/sh"
+			}}, append(append([]string{"--result", file}, who.Flags()...), "--", "sh", "-c", "echo out; echo err >&2")...)
+			stdout, stderr := "out\n", "err\n"
+			if strings.Contains(closed, " >&-") || closed[0] == '>' {
+				stdout = ""
+			}
+			if strings.Contains(closed, "2>") {
+				stderr = ""
+			}
+			var r result.Result
+			if err := json.Unmarshal([]byte(read(t, file)), &r); err != nil || r.Stdout.Kept != 4 || r.Stderr.Kept != 4 || r.Error != "" {
+				t.Errorf("%s: %v, result %+v", closed, err, r)
+			}
+			if out.Exit != 0 || out.Stdout != stdout || out.Stderr != stderr {
+				t.Errorf("%s: exit %d, stdout %q, stderr %q", closed, out.Exit, out.Stdout, out.Stderr)
+			}
 		}
 	})
 }
