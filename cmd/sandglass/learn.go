@@ -60,17 +60,9 @@ func observe(p *policy.Parsed, log *learn.Log) (int, *sandbox.Result) {
 	if err != nil {
 		return fail(err), &sandbox.Result{Outcome: result.Refused}
 	}
-	spec := sandbox.Spec{Spec: p.Spec, Stdin: os.Stdin, Observe: log.Observe}
-	if !p.JSON {
-		spec.Stdout, spec.Stderr = os.Stdout, os.Stderr
-	}
 	until := untilSignal()
 	defer until.stop()
-	spec.Abort = until.second
-	res, err := sandbox.Run(until.ctx, spec)
-	if sig := int(until.got.Load()); sig != 0 && res.Outcome == result.Canceled {
-		res.SetExit(0, sig)
-	}
+	res, _, err := supervise(p, until, sandbox.Spec{Spec: p.Spec, Observe: log.Observe})
 	return finish(p, &res, err, sink), &res
 }
 

@@ -23,28 +23,35 @@ func runCommand(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	spec := sandbox.Spec{Spec: p.Spec, Stdin: os.Stdin}
-	var stdout, stderr result.Capture
-	if spec.Stdout, spec.Stderr = os.Stdout, os.Stderr; p.JSON {
-		spec.Stdout, spec.Stderr = &stdout, &stderr
-	}
 	until := untilSignal()
 	defer until.stop()
-	spec.Abort = until.second
-	res, err := sandbox.Run(until.ctx, spec)
-	if p.JSON {
-		res.Stdout.Attach(&stdout)
-		res.Stderr.Attach(&stderr)
-	}
-	sig := int(until.got.Load())
-	if sig != 0 && res.Outcome == result.Canceled {
-		res.SetExit(0, sig)
-	}
+	res, sig, err := supervise(&p, until, sandbox.Spec{Spec: p.Spec})
 	code := finish(&p, &res, err, sink)
 	if _, lost := err.(*sandbox.Incomplete); lost && sig != 0 {
 		return 128 + sig // the caller ended the collection, or the program before it
 	}
 	return code
+}
+
+// supervise runs spec with the caller's streams and signals, and says which
+// signal came, 0 for none.
+func supervise(p *policy.Parsed, until *signals, spec sandbox.Spec) (res sandbox.Result, sig int, err error) {
+	var stdout, stderr result.Capture
+	spec.Stdin, spec.Stdout, spec.Stderr = os.Stdin, os.Stdout, os.Stderr
+	if p.JSON {
+		spec.Stdout, spec.Stderr = &stdout, &stderr
+	}
+	spec.Abort = until.second
+	res, err = sandbox.Run(until.ctx, spec)
+	if p.JSON {
+		res.Stdout.Attach(&stdout)
+		res.Stderr.Attach(&stderr)
+	}
+	sig = int(until.got.Load())
+	if sig != 0 && res.Outcome == result.Canceled {
+		res.SetExit(0, sig)
+	}
+	return res, sig, err
 }
 
 // refuse ends a run whose command line is wrong, with a result where the part
