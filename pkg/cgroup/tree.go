@@ -260,12 +260,16 @@ func (t *tree) named(parent string, asked []string) *cause {
 		c := noTree(t.root)
 		return because("cgroup parent "+parent+" does not exist: "+c.what, c.hints...)
 	}
+	var missing []string
 	for _, p := range points {
-		if p += strings.TrimSuffix(parent, "/"); !isDir(p) {
-			return because("cgroup parent "+p+" does not exist", "mkdir -p "+p)
+		if p += strings.TrimSuffix(parent, "/"); !isDir(p) && !slices.Contains(missing, p) {
+			missing = append(missing, p)
 		}
 	}
-	return nil
+	if missing == nil {
+		return nil
+	}
+	return because("cgroup parent "+missing[0]+" does not exist", "mkdir -p "+strings.Join(missing, " "))
 }
 
 func noTree(root string) *cause {

@@ -151,6 +151,16 @@ func TestShebangBeforeExtension(t *testing.T) {
 		s.Program = policy.Program{File: write(t, "ruby.sh", "#!/usr/bin/env tclsh\nputs 1\n", 0o644)}
 	})
 	t.Setenv("PATH", old)
+	// One that is here, but that nothing of the caller's leads to.
+	here := write(t, "fish", "\x7fELF", 0o755)
+	refusedWith(t, 126, "PATH does not lead to it", func(s *policy.Spec) {
+		s.Program = policy.Program{File: write(t, "x.sh", "#!"+here+"\n", 0o644)}
+	})
+	t.Setenv("PATH", filepath.Dir(here))
+	p := mustBuild(t, func(s *policy.Spec) { s.Program = policy.Program{File: write(t, "x.sh", "#!"+here+"\n", 0o644)} })
+	if p.Program.Argv[0] != here {
+		t.Errorf("on PATH: %v, want %s", p.Program.Argv, here)
+	}
 }
 
 // A script of a directory that -v shows runs from there, beside its modules.

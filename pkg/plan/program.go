@@ -119,7 +119,9 @@ func (b *builder) saysOther(head []byte, lang string) bool {
 		return true
 	}
 	_, err := b.finder.ForScript(sb.Interpreter)
-	return err == nil
+	r, refused := err.(*refusal.Error)
+	// One that is here and may not be had is named as that, and no other runs the file.
+	return err == nil || refused && r.Exit == refusal.ExitNotExecutable
 }
 
 // look opens the regular file that is to be copied in, and reads its head. What
