@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"os"
+	"strings"
 	"syscall"
 
 	"sandglass/internal/refusal"
@@ -57,6 +58,11 @@ func explainStep(e *Ending, step string, errno syscall.Errno) {
 	case unix.EOPNOTSUPP:
 		// Init acts on all of its threads at once, which Go cannot do with C in it.
 		e.Hints = append(e.Hints, "an embedder that links C: build it with CGO_ENABLED=0, or set InitPath to the sandglass binary")
+	case unix.EBUSY:
+		if strings.HasSuffix(step, ": seccomp") {
+			e.Error += " (an outer container listens to system calls already, and the kernel has one listener for a process)"
+			e.Hints = append(e.Hints, "leave --explain-denials out")
+		}
 	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL, unix.EROFS:
 		c := causes.StepFailed(step, errno)
 		if c.Text != "" {
