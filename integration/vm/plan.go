@@ -48,7 +48,7 @@ const (
 	floods = "^(TestOutputFlood|TestKillAll)$"
 	many   = "Many$"
 	// Big programs: what they do depends on no kernel.
-	programs = "^Test(JVMHeap|Java|Python|FontCacheIsInHome|BLASThreads|Node|Compilers|GoNeedsItsFlags|Graphics|ChromiumOwnSandbox|PostgreSQL)$"
+	programs = "^Test(JVMHeap|Java|Python|FontCacheIsInHome|BLASThreads|Node|Scripts|Compilers|GoNeedsItsFlags|Graphics|ChromiumOwnSandbox|PostgreSQL)$"
 	// README's commands, with all of check in them, twice: the host does them.
 	readme = "^TestREADME$"
 	// Doctor's hosts that are poor by their control groups, or another way with
