@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
@@ -17,10 +18,11 @@ const mostDenials = 5
 // explainDenials ends a run that explains with what was refused. It was asked
 // for, so it is told to who is no terminal as well.
 func explainDenials(p *policy.Parsed, res *sandbox.Result) {
-	if !p.Spec.ExplainDenials || p.Quiet || !listens(os.Stderr) {
+	if !p.Spec.ExplainDenials || p.Quiet {
 		return
 	}
 	told, untold := 0, res.DeniedMore
+	var text strings.Builder
 	for _, d := range res.Denied {
 		if d.Errno == "ENOSYS" {
 			continue // as on an older kernel: libraries have another way
@@ -30,10 +32,13 @@ func explainDenials(p *policy.Parsed, res *sandbox.Result) {
 			continue
 		}
 		told++
-		fmt.Fprintln(os.Stderr, "hint: "+refusal.Line(denial(d, p.Spec.Seccomp)))
+		fmt.Fprintln(&text, "hint: "+refusal.Line(denial(d, p.Spec.Seccomp)))
 	}
 	if untold > 0 {
-		fmt.Fprintf(os.Stderr, "hint: and %d more: --result FILE has them\n", untold)
+		fmt.Fprintf(&text, "hint: and %d more: --result FILE has them\n", untold)
+	}
+	if text.Len() > 0 {
+		tell(os.Stderr, text.String())
 	}
 }
 

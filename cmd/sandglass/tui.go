@@ -26,12 +26,21 @@ import (
 //     was forgotten there still cannot steer the terminal or forge a line.
 
 func printError(w io.Writer, what string, hints []string) {
-	if f, ok := w.(*os.File); ok && !listens(f) {
-		return
-	}
-	fmt.Fprintln(w, "sandglass: error: "+refusal.Line(what))
+	text := "sandglass: error: " + refusal.Line(what) + "\n"
 	for _, h := range hints {
-		fmt.Fprintln(w, "hint: "+refusal.Line(own(h, os.Args)))
+		text += "hint: " + refusal.Line(own(h, os.Args)) + "\n"
+	}
+	tell(w, text)
+}
+
+// tell writes what a reader of stderr may or may not take: the program chooses
+// how much of the pipe it leaves free.
+func tell(w io.Writer, text string) {
+	f, ok := w.(*os.File)
+	if !ok {
+		io.WriteString(w, text)
+	} else if listens(f) {
+		deliver.All(f, strings.NewReader(text)) // there is nobody else to tell
 	}
 }
 

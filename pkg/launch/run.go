@@ -258,13 +258,14 @@ func (s *session) handle(m message) bool {
 		}
 		s.started = time.Now()
 		rb, err := s.readBack(m.fds[0])
-		if err != nil && s.cause != "" {
-			// Killed before we came to read it: there is nothing left to look
-			// at, and nothing left to vouch for.
-			return false
-		}
 		if err == nil {
 			err = rb.Check()
+		}
+		if err != nil && s.cause != "" {
+			// Killed before we came to read it: there is nothing left to look
+			// at, or no more than the kill has left (pids.max is 0 then), and
+			// nothing left to vouch for.
+			return false
 		}
 		if err != nil {
 			s.abort(err)
