@@ -39,14 +39,26 @@ func arguments(n *sys.Notification) string {
 		return hex(a[0] & 0xffffffff)
 	case "setsockopt":
 		return number(a[1]&0xffffffff) + ", " + number(a[2]&0xffffffff)
-	case "chmod", "fchmod", "creat", "mknod":
+	case "mknod":
 		return octal(a[1])
-	case "fchmodat", "fchmodat2", "mknodat", "open":
+	case "mknodat":
 		return octal(a[2])
+	case "chmod", "fchmod", "creat":
+		return special(a[1])
+	case "fchmodat", "fchmodat2", "open":
+		return special(a[2])
 	case "openat":
-		return octal(a[3])
+		return special(a[3])
 	}
 	return ""
+}
+
+// special is a mode that is refused for its set-uid or set-gid bit.
+func special(mode uint64) string {
+	if mode&06000 == 0 {
+		return ""
+	}
+	return octal(mode)
 }
 
 func hex(n uint64) string   { return "0x" + strconv.FormatUint(n, 16) }

@@ -200,6 +200,44 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestArguments: in words, by their low 32 bits as the kernel takes them, and
+// where the profile decides by them.
+func TestArguments(t *testing.T) {
+	for _, c := range []struct {
+		call string
+		args [6]uint64
+		want string
+	}{
+		{"ptrace", [6]uint64{1<<32 | 16, 7}, "PTRACE_ATTACH"},
+		{"ptrace", [6]uint64{0x9999}, "0x9999"},
+		{"socket", [6]uint64{1<<32 | 40, 0x80001, 0}, "AF_VSOCK, SOCK_STREAM, 0"},
+		{"unshare", [6]uint64{0x10020000}, "CLONE_NEWNS|CLONE_NEWUSER"},
+		{"clone", [6]uint64{0x11}, "0x11"},
+		{"ioctl", [6]uint64{0, 1<<32 | 0x5412}, "TIOCSTI"},
+		{"fcntl", [6]uint64{0, 1040}, "F_SETDELEG"},
+		{"setsockopt", [6]uint64{3, 1, 26}, "1, 26"},
+		{"openat", [6]uint64{0, 0, 0x41, 04755}, "04755"},
+		{"openat", [6]uint64{0, 0, 0, 0}, ""},
+		{"fchmod", [6]uint64{0, 0755}, ""},
+		{"mknodat", [6]uint64{0, 0, 0x2180}, "020600"},
+		{"keyctl", [6]uint64{11}, "0xb"},
+		{"bpf", [6]uint64{5}, "0x5"},
+		{"mount", [6]uint64{1, 2, 3}, ""},
+	} {
+		nr, ok := sysnum.Number(runtime.GOARCH, c.call)
+		if !ok {
+			t.Errorf("no call %s", c.call)
+			continue
+		}
+		if got := arguments(&sys.Notification{Nr: nr, Args: c.args}); got != c.want {
+			t.Errorf("%s %#x: got %q, want %q", c.call, c.args, got, c.want)
+		}
+	}
+	if got := callName(0xfffe); got != "syscall_65534" {
+		t.Errorf("an unknown call is called %q", got)
+	}
+}
+
 func TestClean(t *testing.T) {
 	if got := clean([]byte("a\x1b[2J\n\x7f\xc3\xa9 b")); got != "a?[2J??"+"?? b" {
 		t.Errorf("got %q", got)
