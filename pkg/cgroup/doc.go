@@ -101,6 +101,7 @@ type Group struct {
 
 	usage      int   // descriptor for CPUUsage, -1 until asked
 	peak       int64 // v2 without memory.peak: highest current value seen
+	killed     bool  // Kill was called: some values are no longer the limits
 	closed     bool
 	closeError error
 }

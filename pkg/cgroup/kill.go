@@ -23,6 +23,7 @@ func (g *Group) Kill() error {
 	if g.box.fd < 0 && len(g.v1) == 0 {
 		return ErrNoGroup
 	}
+	g.killed = true
 	err := error(nil)
 	if g.box.fd >= 0 {
 		err = kill(g.box.fd)

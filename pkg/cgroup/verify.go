@@ -11,13 +11,16 @@ import (
 )
 
 // Verify reads every limit that a group is said to hold back from the kernel,
-// and compares it with what was asked for. Call it before Kill, which changes
-// some of them.
+// and compares it with what was asked for. After Kill, which changes some of
+// them, there is nothing to compare: what is in the group is dying.
 func (g *Group) Verify() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return ErrClosed
+	}
+	if g.killed {
+		return nil
 	}
 	for _, limit := range g.limits.asked() {
 		if by, ok := g.by[limit]; !ok || by == result.ByNone {

@@ -87,3 +87,20 @@ func TestHolds(t *testing.T) {
 		}
 	}
 }
+
+// A kill that comes while the read-back looks changes pids.max and the CPU
+// limit: that is no run with weaker limits.
+func TestVerifyOfTheDying(t *testing.T) {
+	needRoot(t)
+	g, err := Create(Options{ID: NewID(), HostUID: os.Geteuid()}, Limits{PidsMax: 17, CPUQuotaUS: 30_000, CPUPeriodUS: 100_000})
+	if err != nil {
+		t.Skipf("SKIP(want the process limit: %v)", err)
+	}
+	defer g.Close()
+	if err := g.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Verify(); err != nil {
+		t.Error(err)
+	}
+}
