@@ -262,9 +262,8 @@ func (s *session) handle(m message) bool {
 			err = rb.Check()
 		}
 		if err != nil && s.cause != "" {
-			// Killed before we came to read it: there is nothing left to look
-			// at, or no more than the kill has left (pids.max is 0 then), and
-			// nothing left to vouch for.
+			// Killed before we came to read it: what is left to look at is what
+			// the kill has left (pids.max is 0), and nothing is to vouch for.
 			return false
 		}
 		if err != nil {
