@@ -252,38 +252,44 @@ func (s *session) handle(m message) bool {
 		s.end.OutDir = os.NewFile(uintptr(m.fds[0]), "artefacts")
 		m.fds = nil
 	case wire.TypeStarted:
-		if !s.started.IsZero() || !s.answer(&m) {
-			s.abort(wire.ErrMalformed)
-			return false
-		}
-		s.started = time.Now()
-		rb, err := s.readBack(m.fds[0])
-		if err == nil {
-			err = rb.Check()
-		}
-		if err != nil && s.cause != "" {
-			// Killed before we came to read it: what is left to look at is what
-			// the kill has left (pids.max is 0), and nothing is to vouch for.
-			return false
-		}
-		if err != nil {
-			s.abort(err)
-			return false
-		}
-		rb.Landlock = int(m.report.Landlock)
-		s.end.ReadBack = rb
-		s.setupCPU, _ = processTime(s.pid)
-		if err := s.watch.start(s.pid); err != nil {
-			s.abort(err)
-			return false
-		}
-		if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {
-			s.abort(err)
-			return false
-		}
-		return true
+		return s.begin(&m)
 	}
 	return false
+}
+
+// begin takes the word that the program runs, looks at it from outside, and lets
+// init go on.
+func (s *session) begin(m *message) bool {
+	if !s.started.IsZero() || !s.answer(m) {
+		s.abort(wire.ErrMalformed)
+		return false
+	}
+	s.started = time.Now()
+	rb, err := s.readBack(m.fds[0])
+	if err == nil {
+		err = rb.Check()
+	}
+	if err != nil && s.cause != "" {
+		// Killed before we came to read it: what is left to look at is what
+		// the kill has left (pids.max is 0), and nothing is to vouch for.
+		return false
+	}
+	if err != nil {
+		s.abort(err)
+		return false
+	}
+	rb.Landlock = int(m.report.Landlock)
+	s.end.ReadBack = rb
+	s.setupCPU, _ = processTime(s.pid)
+	if err := s.watch.start(s.pid); err != nil {
+		s.abort(err)
+		return false
+	}
+	if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {
+		s.abort(err)
+		return false
+	}
+	return true
 }
 
 // answer begins to answer for the program's filter when it has a listener: the
