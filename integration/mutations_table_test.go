@@ -111,6 +111,18 @@ var mutations = []mutation{
 		{"pkg/artifacts/pin.go", "st.Mode&bits == bits {", "true {"}}},
 	{control: "streams are pipes", fail: []string{"TestStreamsAreNotTheCallersOwn"}, edits: []edit{
 		{"pkg/launch/run.go", "			*num = b.AddFile(w)\n", "			*num = b.AddFile(w)\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
+	{control: "terminal of the sandbox's own", pkg: "tty", fail: []string{"TestTerminalInside", "TestCallersTerminalIsNotInside"}, edits: []edit{
+		{"pkg/launch/run.go", "		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = wire.NoFD, wire.NoFD, wire.NoFD\n",
+			"		b.Config.Terminal = false\n		n, _ := unix.Dup(0)\n		host := b.AddFD(n, \"caller's\")\n		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = host, host, host\n"}}},
+	{control: "controlling terminal", pkg: "tty", fail: []string{"TestTerminalInside", "TestKeys", "TestResize"}, edits: []edit{
+		{"pkg/boxinit/child.go", `		c.Add("controlling terminal", unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0)
+`, ""}}},
+	{control: "terminal given back", pkg: "tty", fail: []string{"TestTerminalIsRestored"}, edits: []edit{
+		{"cmd/sandglass/tty.go", "		set(t.in, &t.was)\n", ""}}},
+	{control: "guard of the terminal", pkg: "tty", fail: []string{"TestTerminalIsRestoredAfterSIGKILL"}, edits: []edit{
+		{"cmd/sandglass/guard.go", "		set(0, &s.Was)\n", ""}}},
+	{control: "terminal does not block", pkg: "tty", fail: []string{"TestFlood", "TestTerminalLetGo"}, edits: []edit{
+		{"pkg/launch/tty.go", "	go s.out.run()\n", "	s.out.run()\n"}}},
 	{control: "working directory resolved inside", fail: []string{"TestWorkingDirectoryStaysInside"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}\n	fd, err", "unix.O_CLOEXEC}\n	fd, err"},
 		{"pkg/boxinit/steps.go", "return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)", "return nil"},
@@ -149,8 +161,8 @@ var mutations = []mutation{
 	{control: "terminals", fail: []string{"TestKernelQuotasOfTheUser"}, edits: []edit{
 		{"pkg/rootfs/layers.go", `const ptys = "64"`, `const ptys = "640"`}}},
 	{control: "no terminals", fail: []string{"TestNoTerminalWithoutBeingAskedFor"}, edits: []edit{
-		{"pkg/rootfs/layers.go", "	if p.in.Pty {\n		p.terminals()\n	}\n", "	p.terminals()\n"}, {"pkg/rootfs/layers.go", "	if p.in.Pty {\n		p.link(", "	{\n		p.link("},
-		{"pkg/rootfs/view.go", "if p.in.Pty {", "{"}}},
+		{"pkg/rootfs/layers.go", "	if p.in.terminals() {\n		p.terminals()\n	}\n", "	p.in.Pty = true\n	p.terminals()\n"}, {"pkg/rootfs/layers.go", "	if p.in.Pty {\n		p.link(", "	{\n		p.link("},
+		{"pkg/rootfs/view.go", "if p.in.terminals() {", "{"}}},
 	{control: "devices read-only", fail: []string{"TestDevicesOfTheHostAreNotTouched"}, edits: []edit{
 		{"pkg/rootfs/layers.go", "Attr: wire.NoSuid | wire.ReadOnly})", "Attr: wire.NoSuid})"}}},
 	{control: "owner of the user namespace", fail: []string{"TestKernelQuotasAreChargedToTheSandbox"}, edits: []edit{

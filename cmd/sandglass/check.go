@@ -27,7 +27,7 @@ func checkCommand(args []string) int {
 	if o == nil {
 		return emit(checkUsage)
 	}
-	until := untilSignal()
+	until := untilSignal(nil)
 	defer until.stop()
 	lines, err := check.Run(until.ctx, *o, func(l check.Line) {
 		if !asJSON {

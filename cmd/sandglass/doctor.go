@@ -26,7 +26,7 @@ func doctorCommand(args []string) int {
 			return fail(refusal.Newf("doctor: unknown argument %q", a).Hint("sandglass doctor --help"))
 		}
 	}
-	until := untilSignal()
+	until := untilSignal(nil)
 	defer until.stop()
 	r, err := doctor.Examine(until.ctx)
 	if s := until.got.Load(); s != 0 {

@@ -60,9 +60,14 @@ func observe(p *policy.Parsed, log *learn.Log) (int, *sandbox.Result) {
 	if err != nil {
 		return fail(err), &sandbox.Result{Outcome: result.Refused}
 	}
-	until := untilSignal()
+	term, err := enter(p)
+	if err != nil {
+		return refuseInto(p, err, sink), &sandbox.Result{Outcome: result.Refused}
+	}
+	defer term.leave()
+	until := untilSignal(term.leave)
 	defer until.stop()
-	res, _, err := supervise(p, until, sandbox.Spec{Spec: p.Spec, Observe: log.Observe})
+	res, _, err := supervise(p, until, term, sandbox.Spec{Spec: p.Spec, Observe: log.Observe})
 	return finish(p, &res, err, sink), &res
 }
 

@@ -11,6 +11,7 @@ import (
 
 func main() {
 	sandbox.Init()
+	guardInit()
 	// Before the command line is read: it names files that would be opened.
 	if err := sandbox.CheckCaller(); err != nil {
 		os.Exit(fail(err))

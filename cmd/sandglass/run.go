@@ -23,9 +23,14 @@ func runCommand(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
-	until := untilSignal()
+	term, err := enter(&p)
+	if err != nil {
+		return refuseInto(&p, err, sink)
+	}
+	defer term.leave()
+	until := untilSignal(term.leave)
 	defer until.stop()
-	res, sig, err := supervise(&p, until, sandbox.Spec{Spec: p.Spec})
+	res, sig, err := supervise(&p, until, term, sandbox.Spec{Spec: p.Spec})
 	code := finish(&p, &res, err, sink)
 	if _, lost := err.(*sandbox.Incomplete); lost && sig != 0 {
 		return 128 + sig // the caller ended the collection, or the program before it
@@ -35,14 +40,16 @@ func runCommand(args []string) int {
 
 // supervise runs spec with the caller's streams and signals, and says which
 // signal came, 0 for none.
-func supervise(p *policy.Parsed, until *signals, spec sandbox.Spec) (res sandbox.Result, sig int, err error) {
+func supervise(p *policy.Parsed, until *signals, term *tty, spec sandbox.Spec) (res sandbox.Result, sig int, err error) {
 	var stdout, stderr result.Capture
 	spec.Stdin, spec.Stdout, spec.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if p.JSON {
 		spec.Stdout, spec.Stderr = &stdout, &stderr
 	}
 	spec.Abort = until.second
+	term.join(&spec)
 	res, err = sandbox.Run(until.ctx, spec)
+	term.leave() // before a line of ours is printed there
 	if p.JSON {
 		res.Stdout.Attach(&stdout)
 		res.Stderr.Attach(&stderr)
@@ -57,13 +64,21 @@ func supervise(p *policy.Parsed, until *signals, spec sandbox.Spec) (res sandbox
 // refuse ends a run whose command line is wrong, with a result where the part
 // that could be read asks for one.
 func refuse(p *policy.Parsed, err error) int {
-	sink, sinkErr := openSink(p)
+	to, sinkErr := openSink(p)
+	if sinkErr != nil {
+		return fail(err)
+	}
+	return refuseInto(p, err, to)
+}
+
+// refuseInto is refuse where the result's file is open already.
+func refuseInto(p *policy.Parsed, err error, to sink) int {
 	var why *refusal.Error
-	if sinkErr != nil || !errors.As(err, &why) {
+	if !errors.As(err, &why) {
 		return fail(err)
 	}
 	res := sandbox.Result{Schema: result.Schema, Outcome: result.Refused, ExitCode: why.Exit, Error: why.What, Hints: why.Hints}
-	return finish(p, &res, err, sink)
+	return finish(p, &res, err, to)
 }
 
 // finish prints the error, if one, and the result where it was asked for.

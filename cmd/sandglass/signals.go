@@ -20,6 +20,7 @@ type signals struct {
 	got    atomic.Int32    // number of the first, 0 for none
 	ch     chan os.Signal
 	cancel context.CancelFunc
+	last   func() // before an end with nothing cleaned up, nil for nothing
 }
 
 func (s *signals) stop() { signal.Stop(s.ch); s.cancel() }
@@ -27,8 +28,8 @@ func (s *signals) stop() { signal.Stop(s.ch); s.cancel() }
 // untilSignal catches SIGINT, SIGTERM, SIGHUP and SIGQUIT: each would end
 // sandglass before it has cleaned up and said what became of the run. It ignores
 // those that would stop it.
-func untilSignal() *signals {
-	s := &signals{second: make(chan struct{}), ch: make(chan os.Signal, 1)}
+func untilSignal(last func()) *signals {
+	s := &signals{last: last, second: make(chan struct{}), ch: make(chan os.Signal, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	// A reader that went away (sandglass run … | head) must not kill sandglass
@@ -62,5 +63,10 @@ func (s *signals) listen() {
 	close(s.second)
 	// A reader of the output that does not read holds us up: then the end is an
 	// end with nothing cleaned up but what the kernel does, and the next run.
-	time.AfterFunc(cleanTime, func() { os.Exit(128 + int(sig.(syscall.Signal))) })
+	time.AfterFunc(cleanTime, func() {
+		if s.last != nil {
+			s.last()
+		}
+		os.Exit(128 + int(sig.(syscall.Signal)))
+	})
 }

@@ -12,7 +12,7 @@ import (
 // stdin, and not a supervisor that is stopped, with a program that runs on.
 func TestBackgroundJobReadsNoTerminal(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		master, slave := terminal(t)
+		master, slave := testkit.PTY(t)
 		defer master.Close()
 		defer slave.Close()
 		o := testkit.Run(t, testkit.Opts{Who: who, Setup: func(cmd *exec.Cmd) {

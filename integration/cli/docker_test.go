@@ -55,7 +55,7 @@ func TestDockerValuesRefused(t *testing.T) {
 		"-v data:/x":                             `-v: "data" is the name of a volume, and there are none here: only paths`,
 		"--memory-swap -1":                       `--memory-swap: swap is always off, -1 would make it unlimited`,
 		"-v /var/run/docker.sock:/d":             `--volume: host path "/var/run/docker.sock" is refused: it holds the sockets of the host's services`,
-		"-it":                                    `-t is refused: there is no terminal inside yet; stdin and output are pipes`,
+		"-it":                                    `-it: stdin is not a terminal`,
 	} {
 		out := testkit.Run(t, testkit.Opts{Who: who, Verb: "run"}, append(strings.Fields(args), "host", "echo", "ran")...)
 		if what, _ := complaint(t, out); out.Exit != 125 || what != want {

@@ -2,44 +2,18 @@ package cli
 
 import (
 	"io"
-	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"sandglass/internal/testkit"
 )
-
-// terminal is a pseudo-terminal: what is written to slave can be read from
-// master, until the last descriptor of slave is closed.
-func terminal(t *testing.T) (master, slave *os.File) {
-	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		testkit.Skip(t, "/dev/ptmx", err.Error())
-	}
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err == nil {
-		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	slave, err = os.OpenFile("/dev/pts/"+strconv.Itoa(n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return master, slave
-}
 
 // onTerminal runs sandglass with a terminal as its stderr, and returns what
 // that showed.
 func onTerminal(t *testing.T, o testkit.Opts, args ...string) (testkit.Output, string) {
 	t.Helper()
-	master, slave := terminal(t)
+	master, slave := testkit.PTY(t)
 	defer master.Close()
 	shown := make(chan string)
 	go func() {

@@ -41,6 +41,10 @@ func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 	for target, fd := range [3]int32{cfg.Stdin, cfg.Stdout, cfg.Stderr} {
 		c.Add("stdio", unix.SYS_DUP3, uintptr(fd), uintptr(target), 0)
 	}
+	if cfg.Terminal {
+		// Of the session that was just made: the program's, and nobody else's.
+		c.Add("controlling terminal", unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0)
+	}
 	for _, r := range cfg.Rlimits {
 		c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)
 	}

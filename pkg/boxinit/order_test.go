@@ -19,7 +19,7 @@ func TestOrder(t *testing.T) {
 		b.WriteString("  " + s.Name + "\n")
 	}
 	b.WriteString("the program's process, between clone and execve:\n")
-	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
+	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Terminal: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
 	for _, name := range Child(cfg, 0, 0).Names() {
 		b.WriteString("  " + name + "\n")
 	}
@@ -48,7 +48,7 @@ func TestOrderKeeps(t *testing.T) {
 	for _, s := range Steps() {
 		steps = append(steps, s.Name)
 	}
-	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
+	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Terminal: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
 	child := Child(cfg, 0, 0).Names()
 	for _, c := range []struct {
 		list          []string
@@ -63,6 +63,10 @@ func TestOrderKeeps(t *testing.T) {
 		{steps, "quotas", "working directory"}, // its descriptor is the host's
 		{steps, "mounts", "working directory"}, // the directory is inside, not the host's (CVE-2024-21626)
 		{steps, "working directory", "start program"},
+		{steps, "mounts", "terminal"}, // of the sandbox's own devpts, not the host's (CVE-2017-5226)
+		{steps, "terminal", "start program"},
+		{child, "new session", "controlling terminal"}, // else it would be another session's
+		{child, "controlling terminal", "capabilities"},
 		{steps, "start program", "drop capabilities of init"},
 		{steps, "drop capabilities of init", "seccomp of init"},
 		{child, "join cgroup", "cpu affinity"},     // joining a cpuset undoes it

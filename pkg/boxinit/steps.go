@@ -63,6 +63,7 @@ func Steps() []Step {
 		{"landlock ruleset", prepareLandlock},
 		{"quotas", setQuotas},
 		{"working directory", enterWorkdir},
+		{"terminal", openTerminal},
 		{"hand out the artefact directory", handOut},
 		{"start program", startProgram},
 		{"report the start", reportStart},
@@ -187,7 +188,10 @@ func reportStart(b *box) error {
 // might take init over finds none of it.
 func closeDescriptors(b *box) error {
 	c := b.cfg
-	fds := append([]int32{c.Box, c.Stdin, c.Stdout, c.Stderr, int32(b.landlock), int32(b.queues)}, c.Tasks...)
+	fds := append([]int32{c.Box, int32(b.landlock), int32(b.queues)}, c.Tasks...)
+	if !c.Terminal { // else see openTerminal
+		fds = append(fds, c.Stdin, c.Stdout, c.Stderr)
+	}
 	for i := range c.Mounts {
 		fds = append(fds, c.Mounts[i].FD)
 	}

@@ -35,7 +35,13 @@ type Box struct {
 	Stdin          io.Reader // nil: end of file
 	Stdout, Stderr io.Writer
 	OutputLimit    int64
-	OutputKill     bool
+	// Terminal gives the program a terminal of the sandbox's own instead of pipes:
+	// what it writes goes to Stdout, and nothing to Stderr. Window is its size,
+	// and Resize, which may be nil, has later ones.
+	Terminal   bool
+	Window     Window
+	Resize     <-chan Window
+	OutputKill bool
 
 	// Denials answers for the program's filter, nil when it needs nobody.
 	Denials *denials.Watch

@@ -8,6 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// maxReports is how many frames init sends at most, and the end of file.
+const maxReports = 5
+
 // maxRights is how many descriptors init may send: the program's pidfd and the
 // artefact directory.
 const maxRights = 2
@@ -22,7 +25,7 @@ type message struct {
 // listen reads init's reports until it is gone. The channel has room for all
 // of them, so the reader never outlives the socket.
 func listen(control *os.File) <-chan message {
-	ch := make(chan message, 4)
+	ch := make(chan message, maxReports)
 	go func() {
 		defer close(ch)
 		for range cap(ch) {

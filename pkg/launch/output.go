@@ -35,6 +35,7 @@ type pump struct {
 	to    io.Writer
 	limit int64
 	full  func() // called once when the limit is passed
+	tty   bool   // from is a terminal's master
 	done  chan struct{}
 
 	mu      sync.Mutex // guards what follows: a pump that is stuck is left behind
@@ -45,9 +46,13 @@ type pump struct {
 }
 
 func startPump(from *os.File, to io.Writer, limit int64, full func()) *pump {
-	p := &pump{from: from, to: to, limit: limit, full: full, done: make(chan struct{})}
+	p := newPump(from, to, limit, full)
 	go p.run()
 	return p
+}
+
+func newPump(from *os.File, to io.Writer, limit int64, full func()) *pump {
+	return &pump{from: from, to: to, limit: limit, full: full, done: make(chan struct{})}
 }
 
 func (p *pump) run() {
@@ -73,7 +78,8 @@ func (p *pump) run() {
 // lost notes that the stream has ended before its end of file: what the caller
 // got is not all of it.
 func (p *pump) lost(err error) {
-	if err == io.EOF || errors.Is(err, os.ErrClosed) {
+	// EIO is a terminal's end of file: nobody has it open any more.
+	if err == io.EOF || errors.Is(err, os.ErrClosed) || p.tty && errors.Is(err, unix.EIO) {
 		return
 	}
 	p.mu.Lock()
@@ -125,7 +131,9 @@ func (p *pump) drop(buf []byte) {
 		n, err := p.from.Read(buf)
 		return int64(n), err
 	}
-	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
+	if p.tty {
+		take = p.slowly(buf)
+	} else if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		defer null.Close()
 		take = func() (int64, error) {
 			return unix.Splice(int(p.from.Fd()), nil, int(null.Fd()), nil, flood, 0)

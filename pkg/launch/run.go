@@ -54,6 +54,7 @@ type session struct {
 	reaped     chan struct{} // closed when init is gone and waited for
 	full       chan struct{} // a stream passed its limit
 	out, err   *pump
+	tty        *os.File // the terminal's master, nil for none
 	watch      *watchdog
 	usage      unix.Rusage   // of init and all that it or its end has reaped
 	setupCPU   time.Duration // of init until the program's start
@@ -91,15 +92,20 @@ func (s *session) start() error {
 	}
 	b.Close()
 	s.events = listen(s.control)
-	s.out = startPump(streams[0], b.Stdout, b.OutputLimit, s.overflow)
-	s.err = startPump(streams[1], b.Stderr, b.OutputLimit, s.overflow)
+	s.pump(streams)
 	go s.reap()
 	return nil
 }
 
-// pipes makes the program's three streams and returns our ends of two.
+// pipes makes the program's three streams and returns our ends of two, none
+// where init makes a terminal.
 func (s *session) pipes() (ours []*os.File, err error) {
 	b := s.box
+	if b.Terminal {
+		b.Config.Terminal, b.Config.Rows, b.Config.Cols = true, b.Window.Rows, b.Window.Cols
+		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = wire.NoFD, wire.NoFD, wire.NoFD
+		return nil, nil
+	}
 	for i, num := range [...]*int32{&b.Config.Stdin, &b.Config.Stdout, &b.Config.Stderr} {
 		var p [2]int
 		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
@@ -182,6 +188,8 @@ func (s *session) supervise(ctx context.Context) {
 				s.meet()
 				s.kill(result.Output)
 			}
+		case w, ok := <-s.box.Resize:
+			s.resize(w, ok)
 		case <-done:
 			s.kill(result.Canceled)
 			done = nil
@@ -244,6 +252,12 @@ func (s *session) handle(m message) bool {
 		// What ends after we killed says nothing about itself: init or a
 		// timeout(1) inside may still report the death of the other's child.
 		s.exited, s.late = m.report, s.cause != ""
+	case wire.TypeTerminal:
+		if err := s.attach(m.fds); err != nil {
+			s.abort(err)
+			return false
+		}
+		m.fds = nil
 	case wire.TypeReady:
 		if s.end.OutDir != nil || len(m.fds) != 1 {
 			s.abort(wire.ErrMalformed)
@@ -255,55 +269,6 @@ func (s *session) handle(m message) bool {
 		return s.begin(&m)
 	}
 	return false
-}
-
-// begin takes the word that the program runs, looks at it from outside, and lets
-// init go on.
-func (s *session) begin(m *message) bool {
-	if !s.started.IsZero() || !s.answer(m) {
-		s.abort(wire.ErrMalformed)
-		return false
-	}
-	s.started = time.Now()
-	rb, err := s.readBack(m.fds[0])
-	if err == nil {
-		err = rb.Check()
-	}
-	if err != nil && s.cause != "" {
-		// Killed before we came to read it: what is left to look at is what
-		// the kill has left (pids.max is 0), and nothing is to vouch for.
-		return false
-	}
-	if err != nil {
-		s.abort(err)
-		return false
-	}
-	rb.Landlock = int(m.report.Landlock)
-	s.end.ReadBack = rb
-	s.setupCPU, _ = processTime(s.pid)
-	if err := s.watch.start(s.pid); err != nil {
-		s.abort(err)
-		return false
-	}
-	if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {
-		s.abort(err)
-		return false
-	}
-	return true
-}
-
-// answer begins to answer for the program's filter when it has a listener: the
-// second descriptor, there when it was asked for and only then.
-func (s *session) answer(m *message) bool {
-	if s.box.Denials == nil {
-		return len(m.fds) == 1
-	}
-	if len(m.fds) != 2 {
-		return false
-	}
-	listener := m.fds[1]
-	m.fds = m.fds[:1]
-	return s.box.Denials.Start(listener) == nil
 }
 
 // abort ends a run whose controls cannot be vouched for.

@@ -62,8 +62,9 @@ func (b *Bundle) basics() {
 	c.OCIVersion, c.Hostname, c.Domainname = Version, plan.Hostname, "(none)"
 	c.Root = Root{Path: rootDir, Readonly: true}
 	c.Process = Process{
-		User: User{UID: p.Spec.User.UID, GID: p.Spec.User.GID, Umask: 0o022},
-		Args: p.Program.Argv, Env: p.Program.Env, Cwd: p.Program.Dir, NoNewPrivileges: true,
+		Terminal: p.Spec.TTY,
+		User:     User{UID: p.Spec.User.UID, GID: p.Spec.User.GID, Umask: 0o022},
+		Args:     p.Program.Argv, Env: p.Program.Env, Cwd: p.Program.Dir, NoNewPrivileges: true,
 		Capabilities: Capabilities{none, none, none, none, none},
 	}
 	l := &c.Linux

@@ -25,6 +25,9 @@ func (b *builder) environment() error {
 		"USER=" + rootfs.UserName(s.User.UID),
 		"TMPDIR=/tmp",
 	}
+	if s.TTY {
+		env = append(env, "TERM=xterm") // as docker run -t
+	}
 	env = append(env, b.presets()...)
 	if b.venv != "" {
 		env = append(env, "VIRTUAL_ENV="+b.venv)

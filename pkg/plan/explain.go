@@ -89,7 +89,7 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		items[i].IDMap = items[i].IDMap && mapped
 		e.Mounts = append(e.Mounts, explainItem(&items[i]))
 	}
-	cfg := &wire.Config{CgroupNS: true, Tasks: []int32{0}, CPUs: []byte{1}, Rlimits: p.Rlimits, Seccomp: p.Filter.BPF}
+	cfg := &wire.Config{CgroupNS: true, Terminal: p.Spec.TTY, Tasks: []int32{0}, CPUs: []byte{1}, Rlimits: p.Rlimits, Seccomp: p.Filter.BPF}
 	e.Child = append(boxinit.Child(cfg, 0, 0).Names(), "execve")
 	for _, r := range p.Rlimits {
 		e.Rlimits = append(e.Rlimits, RlimitName(r.Resource)+"="+strconv.FormatUint(r.Soft, 10))

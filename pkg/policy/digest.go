@@ -11,7 +11,7 @@ import (
 
 // digestVersion changes when a field is added, so that two versions of
 // sandglass never give one hash to two meanings.
-const digestVersion = "sandglass policy 4"
+const digestVersion = "sandglass policy 5"
 
 // Digest is the SHA-256 of the whole policy in hex: two runs with the same
 // digest were asked for the same, code and arguments included. A script's path
@@ -44,6 +44,7 @@ func (s Spec) Digest() string {
 	c.flag("force", s.Force)
 	c.flag("stdin", s.Stdin)
 	c.flag("explain-denials", s.ExplainDenials)
+	c.flag("tty", s.TTY)
 	return hex.EncodeToString(c.Sum(nil))
 }
 

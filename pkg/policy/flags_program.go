@@ -25,6 +25,8 @@ func programFlags() []Flag {
 			Help: "identity inside, never the host's: numbers, or nobody, sandbox, root"},
 		{Name: "interactive", Short: "i", Bool: true, Group: groupProgram,
 			Set: boolean(func(p *Parsed) *bool { return &p.Spec.Stdin }), Help: "pass stdin on; otherwise it is at end of file"},
+		{Name: "tty", Short: "t", Bool: true, Group: groupProgram,
+			Set: boolean(func(p *Parsed) *bool { return &p.Spec.TTY }), Help: "give the program a terminal of the sandbox's own; -it joins yours to it"},
 		{Name: "venv", Arg: "DIR", Group: groupProgram, Set: text(func(p *Parsed) *string { return &p.Spec.Venv }),
 			Help: "Python virtual environment of the host, read-only"},
 		{Name: "help", Short: "h", Bool: true, Group: groupProgram,

@@ -54,7 +54,6 @@ func refusedFlags() []Flag {
 		weak("cpu-quota", "", "the rate is set in one place", "--cpus 0.5"),
 		weak("cpuset-cpus", "", "the rate is set in one place", "--cpus 0.5"),
 		weak("cpuset-mems", "", "memory nodes cannot be chosen", ""),
-		weakBool("tty", "t", "there is no terminal inside yet; stdin and output are pipes", "sandglass run -i -- COMMAND"),
 		weakBool("detach", "d", "a run ends with its caller, or it would be unwatched", "sandglass run script.py &"),
 		weak("detach-keys", "", "a run ends with its caller, or it would be unwatched", ""),
 		weak("attach", "a", "stdout and stderr are always attached", "sandglass run -i -- COMMAND"),

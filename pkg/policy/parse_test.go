@@ -96,6 +96,8 @@ func TestFlags(t *testing.T) {
 		{"--rm | --rm=true | --read-only | --init --init | --cap-drop ALL | --cap-drop=all --cap-drop CAP_NET_RAW --cap-drop chown", same},
 		{"--tmpfs /tmp | --tmpfs /tmp:rw,nosuid | --hostname sandglass | --pid private | --ipc none | --ipc private", same},
 		{"--uts private | --userns private | --cgroupns private | --pull never | --restart no | --memory-swappiness 0", same},
+		{"--tty | -t | -t=true | -t -t", func(p *Parsed) { p.Spec.TTY = true }},
+		{"-it | -ti | -i -t", func(p *Parsed) { p.Spec.TTY, p.Spec.Stdin = true, true }},
 		{"--privileged=false | -t=false | --detach=0", same},
 	} {
 		for line := range strings.SplitSeq(c.lines, " | ") {

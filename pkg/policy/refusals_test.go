@@ -242,7 +242,6 @@ alpine
 --restart always
 --memory-swappiness 60
 --privileged=maybe
--it
 -p 80:80
 -d`
 

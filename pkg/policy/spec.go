@@ -29,6 +29,7 @@ type Spec struct {
 	Out   string // host directory for artefacts, "" for none
 	Force bool   // artefacts may overwrite files in Out
 	Stdin bool   // pass the caller's stdin; otherwise it is at end of file
+	TTY   bool   // the program's streams are a terminal of the sandbox's own
 
 	// ExplainDenials has the result list what was refused.
 	ExplainDenials bool

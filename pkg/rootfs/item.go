@@ -69,10 +69,14 @@ type Input struct {
 	DiskInodes int64
 	Proc       bool
 	Pty        bool
+	Terminal   bool // the program has one
 	Size       Size
 	Workdir    string
 	Cgroup     []View
 }
+
+// terminals says that there is a devpts inside.
+func (in *Input) terminals() bool { return in.Pty || in.Terminal }
 
 // Link is a symbolic link to be made inside.
 type Link struct{ Target, Text string }
@@ -120,13 +124,13 @@ func Plan(in Input) ([]Item, error) {
 // whose files each decide for themselves.
 func Writable(in Input) []string {
 	paths := []string{"/tmp", Work, Out, "/dev/shm", "/proc"}
-	if in.Pty {
+	if in.terminals() {
 		paths = append(paths, "/dev/pts")
 	}
 	if in.Image == "host" {
 		paths = append(paths, Home)
 	}
-	for _, name := range deviceNames {
+	for _, name := range devices(in) {
 		paths = append(paths, "/dev/"+name)
 	}
 	for _, m := range in.Mounts {

@@ -56,7 +56,7 @@ func (p *planner) mountPoints() {
 			p.add(wire.Op{Kind: wire.OpFile, Target: m.Target, Mode: 0o644})
 		}
 	}
-	for _, name := range deviceNames {
+	for _, name := range devices(p.in) {
 		p.add(wire.Op{Kind: wire.OpFile, Target: "/dev/" + name, Mode: 0o644})
 	}
 	for _, l := range [...]Link{
@@ -87,6 +87,15 @@ func (p *planner) below(target string, mounts []Bind) bool {
 // deviceNames are the device nodes inside: none of them leads to hardware.
 var deviceNames = []string{"null", "zero", "full", "random", "urandom"}
 
+// devices adds the name of whatever terminal the session of who opens it has:
+// the sandbox's own, and none where it has none.
+func devices(in Input) []string {
+	if in.Terminal {
+		return append(deviceNames[:len(deviceNames):len(deviceNames)], "tty")
+	}
+	return deviceNames
+}
+
 // ptys is how many terminals a sandbox may have at once: the host has 4096 for
 // all (pty(7)), and each costs it memory that no limit counts in full.
 const ptys = "64"
@@ -94,13 +103,13 @@ const ptys = "64"
 // devices: a node takes data through a read-only mount as well, but no new
 // time stamps, which would be those of the host's node.
 func (p *planner) devices() error {
-	for _, name := range deviceNames {
-		if err := checkDevice("/dev/"+name, deviceMinors[name]); err != nil {
+	for _, name := range devices(p.in) {
+		if err := checkDevice("/dev/"+name, deviceNumbers[name]); err != nil {
 			return err
 		}
 		p.add(wire.Op{Kind: wire.OpBind, Source: "/dev/" + name, Target: "/dev/" + name, Attr: wire.NoSuid | wire.ReadOnly})
 	}
-	if p.in.Pty {
+	if p.in.terminals() {
 		p.terminals()
 	}
 	return nil
@@ -109,31 +118,36 @@ func (p *planner) devices() error {
 // terminals are an instance of the sandbox's own. The kernel echoes what is
 // written to one in threads of its own, which are nobody's: 30 terminals kept
 // 1.6 CPUs of the host busy from a sandbox with a tenth of one. So there are
-// none without being asked for.
+// none without being asked for, and one alone for the program's own streams: its
+// other side, by which something could be typed, is not inside.
 func (p *planner) terminals() {
-	p.add(wire.Op{Kind: wire.OpDevpts, Target: "/dev/pts", Attr: wire.NoSuid | wire.NoExec, Data: []byte("newinstance,ptmxmode=0666,mode=0620,max=" + ptys)})
+	most := ptys
+	if !p.in.Pty {
+		most = "1"
+	}
+	p.add(wire.Op{Kind: wire.OpDevpts, Target: "/dev/pts", Attr: wire.NoSuid | wire.NoExec, Data: []byte("newinstance,ptmxmode=0666,mode=0620,max=" + most)})
 }
 
-// memMajor and deviceMinors are the numbers of the nodes (devices.txt of the
-// kernel), which are the same on every host.
-const memMajor = 1
-
-var deviceMinors = map[string]uint32{"null": 3, "zero": 5, "full": 7, "random": 8, "urandom": 9}
+// deviceNumbers are major and minor of the nodes (devices.txt of the kernel),
+// which are the same on every host.
+var deviceNumbers = map[string][2]uint32{
+	"null": {1, 3}, "zero": {1, 5}, "full": {1, 7}, "random": {1, 8}, "urandom": {1, 9}, "tty": {5, 0},
+}
 
 // checkDevice refuses a host whose node is something else. A /dev/null that
 // somebody has replaced by a file holds what the host's programs throw away, and
 // one that is a disk is a way to it (CVE-2025-31133 and CVE-2026-88265 of others).
-func checkDevice(path string, minor uint32) error {
+func checkDevice(path string, number [2]uint32) error {
 	var st unix.Stat_t
 	err := unix.Stat(path, &st)
-	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFCHR || uint64(st.Rdev) != unix.Mkdev(memMajor, minor)) {
+	if err == nil && (st.Mode&unix.S_IFMT != unix.S_IFCHR || uint64(st.Rdev) != unix.Mkdev(number[0], number[1])) {
 		err = errNoDevice
 	}
 	if err == nil {
 		return nil
 	}
 	return refusal.Newf("%s of this host: %v", path, err).
-		Hint("rm -f %s && mknod -m 666 %s c %d %d   # as root", path, path, memMajor, minor)
+		Hint("rm -f %s && mknod -m 666 %s c %d %d   # as root", path, path, number[0], number[1])
 }
 
 // errNoDevice is a file where the kernel's device node belongs.

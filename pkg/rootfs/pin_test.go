@@ -59,23 +59,24 @@ func TestCheckDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		path  string
-		minor uint32
-		want  string
+		path string
+		is   [2]uint32
+		want string
 	}{
-		{"/dev/null", 3, ""}, {"/dev/zero", 5, ""}, {"/dev/full", 7, ""}, {"/dev/random", 8, ""}, {"/dev/urandom", 9, ""}, {dir + "/null", 3, ""},
-		{dir + "/zero", 3, dir + "/zero of this host: not the device that it should be"},
-		{dir + "/file", 3, dir + "/file of this host: not the device that it should be"},
-		{dir, 3, dir + " of this host: not the device that it should be"},
-		{dir + "/missing", 3, dir + "/missing of this host: no such file or directory"},
+		{"/dev/null", [2]uint32{1, 3}, ""}, {"/dev/zero", [2]uint32{1, 5}, ""}, {"/dev/full", [2]uint32{1, 7}, ""}, {"/dev/random", [2]uint32{1, 8}, ""}, {"/dev/urandom", [2]uint32{1, 9}, ""}, {dir + "/null", [2]uint32{1, 3}, ""},
+		{"/dev/tty", [2]uint32{5, 0}, ""}, {"/dev/null", [2]uint32{5, 0}, "/dev/null of this host: not the device that it should be"},
+		{dir + "/zero", [2]uint32{1, 3}, dir + "/zero of this host: not the device that it should be"},
+		{dir + "/file", [2]uint32{1, 3}, dir + "/file of this host: not the device that it should be"},
+		{dir, [2]uint32{1, 3}, dir + " of this host: not the device that it should be"},
+		{dir + "/missing", [2]uint32{1, 3}, dir + "/missing of this host: no such file or directory"},
 	} {
-		err := checkDevice(c.path, c.minor)
+		err := checkDevice(c.path, c.is)
 		if got := fmt.Sprint(err); c.want != got && (c.want != "" || err != nil) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.want)
 		}
 	}
-	for _, name := range deviceNames {
-		if deviceMinors[name] == 0 {
+	for _, name := range devices(Input{Terminal: true}) {
+		if deviceNumbers[name][0] == 0 {
 			t.Errorf("%s has no number to be checked by", name)
 		}
 	}

@@ -187,7 +187,7 @@ func (p *planner) skeleton() {
 	for _, d := range []string{"/dev/shm", "/proc", "/sys", "/tmp", Work, Out, CodeDir} {
 		p.dir(d, 0o755)
 	}
-	if p.in.Pty {
+	if p.in.terminals() {
 		p.dir("/dev/pts", 0o755)
 	}
 	if p.in.Image == "host" {

@@ -169,6 +169,7 @@ func (r *runner) build() error {
 		b.Stdin = s.Stdin
 	}
 	b.Stdout, b.Stderr = s.Stdout, s.Stderr
+	b.Terminal, b.Window, b.Resize = s.TTY, s.Window, s.Resize
 	b.OutputLimit, b.OutputKill = s.Limits.Output, s.OutputLimit == "kill"
 	p := r.plan
 	b.Config = wire.Config{

@@ -21,6 +21,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/boxinit"
+	"sandglass/pkg/launch"
 	"sandglass/pkg/plan"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
@@ -36,6 +37,12 @@ type Spec struct {
 	// Stdout and Stderr get the program's output, each at most Limits.Output
 	// bytes. One that is nil is captured into the result instead.
 	Stdout, Stderr io.Writer
+	// Window is the size of the terminal that policy.Spec.TTY asks for, and Resize,
+	// which may be nil, has later ones. All output then goes to Stdout: a terminal
+	// has one stream. At the end of Stdin the program gets the terminal's own
+	// character for that (Ctrl-D).
+	Window Window
+	Resize <-chan Window
 	// Abort ends the collection for Spec.Out when it is closed. Without it only
 	// the collection's own limits do, once ctx has ended the program.
 	Abort <-chan struct{}
@@ -49,6 +56,9 @@ type Spec struct {
 
 // Result is what a run came to.
 type Result = result.Result
+
+// Window is the size of a terminal in characters.
+type Window = launch.Window
 
 // Error is a refusal: nothing was run. What says why, Hints what to do.
 type Error = refusal.Error

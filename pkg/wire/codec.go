@@ -68,6 +68,15 @@ func (d *decoder) uint32() uint32 {
 	return uint32(v)
 }
 
+func (d *decoder) uint16() uint16 {
+	v := d.uint()
+	if v > 1<<16-1 {
+		d.bad = true
+		return 0
+	}
+	return uint16(v)
+}
+
 func (d *decoder) bool() bool {
 	v := d.uint()
 	if v > 1 {
@@ -155,6 +164,9 @@ func (c *Config) Encode() []byte {
 	e.fd(c.Stdin)
 	e.fd(c.Stdout)
 	e.fd(c.Stderr)
+	e.bool(c.Terminal)
+	e.uint(uint64(c.Rows))
+	e.uint(uint64(c.Cols))
 	e.strings(c.Paths)
 	e.strings(c.Argv)
 	e.strings(c.Env)
@@ -199,6 +211,7 @@ func DecodeConfig(b []byte) (*Config, error) {
 	}
 	c.Seccomp, c.InitSeccomp, c.Listener = d.bytes(), d.bytes(), d.bool()
 	c.Stdin, c.Stdout, c.Stderr = d.fd(), d.fd(), d.fd()
+	c.Terminal, c.Rows, c.Cols = d.bool(), d.uint16(), d.uint16()
 	c.Paths, c.Argv, c.Env = d.strings(), d.strings(), d.strings()
 	c.Dir, c.CPUs, c.Writable, c.OutDir = d.string(), d.bytes(), d.strings(), d.string()
 	// Without one a stopped supervisor would be no limit at all.

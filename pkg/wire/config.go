@@ -7,6 +7,7 @@
 //	    ── Config ──────────────────────────▶  builds the sandbox, step by step
 //	    ◀── Failed{step, errno} ─────────────  a step failed; init is gone after it
 //	    ◀── NotStarted{errno, path} ─────────  execve of the program failed
+//	    ◀── Terminal + [master] ─────────────  the program's terminal is made (only with one)
 //	    ◀── Ready + [out dir] ────────────────  the program is about to start (only with an out dir)
 //	    ◀── Started + [pidfd, listener] ──────  the program runs (listener: only when asked for)
 //	    ── Ack ─────────────────────────────▶  the supervisor has read back what it needs
@@ -50,6 +51,9 @@ type Config struct {
 	Listener bool
 
 	Stdin, Stdout, Stderr int32
+	// Terminal asks for a terminal of the sandbox's own as all three instead.
+	Terminal   bool
+	Rows, Cols uint16 // its first size
 
 	Paths []string // candidates for execve, tried in order
 	Argv  []string

@@ -18,6 +18,7 @@ const (
 	TypeExited
 	TypeFiles
 	TypeReady
+	TypeTerminal
 )
 
 // Report is any message of init's.
@@ -50,7 +51,7 @@ func (r *Report) Encode() []byte {
 
 // DecodeReport is the inverse of Encode.
 func DecodeReport(t Type, b []byte) (*Report, error) {
-	if (t < TypeFailed || t > TypeExited) && t != TypeReady {
+	if (t < TypeFailed || t > TypeExited) && t != TypeReady && t != TypeTerminal {
 		return nil, ErrMalformed
 	}
 	d := &decoder{b: b}

@@ -25,7 +25,7 @@ func sample() *Config {
 		Loopback: true, Box: NoFD, Tasks: []int32{7, 300}, CgroupNS: true,
 		Rlimits: []Rlimit{{Resource: 4, Soft: 0, Hard: 1<<64 - 1}},
 		Seccomp: []byte{6, 0, 0, 0, 0, 0, 0, 0}, InitSeccomp: []byte{1}, Listener: true,
-		Stdin: 4, Stdout: 5, Stderr: 6,
+		Stdin: 4, Stdout: 5, Stderr: 6, Terminal: true, Rows: 24, Cols: 1<<16 - 1,
 		Paths: []string{"/usr/bin/true", "/bin/true"}, Argv: []string{"true", ""}, Env: []string{"A=b"},
 		Dir: "/work", CPUs: []byte{2, 0, 0, 0, 0, 0, 0, 0}, Writable: []string{"/tmp", "/work"}, OutDir: "/out",
 		Limit: 12000,

@@ -1,0 +1,56 @@
+package launch
+
+import (
+	"time"
+
+	"sandglass/pkg/wire"
+)
+
+// begin takes the word that the program runs, looks at it from outside, and lets
+// init go on.
+func (s *session) begin(m *message) bool {
+	if !s.started.IsZero() || !s.answer(m) {
+		s.abort(wire.ErrMalformed)
+		return false
+	}
+	s.started = time.Now()
+	rb, err := s.readBack(m.fds[0])
+	if err == nil {
+		err = rb.Check()
+	}
+	if err != nil && s.cause != "" {
+		// Killed before we came to read it: what is left to look at is what
+		// the kill has left (pids.max is 0), and nothing is to vouch for.
+		return false
+	}
+	if err != nil {
+		s.abort(err)
+		return false
+	}
+	rb.Landlock = int(m.report.Landlock)
+	s.end.ReadBack = rb
+	s.setupCPU, _ = processTime(s.pid)
+	if err := s.watch.start(s.pid); err != nil {
+		s.abort(err)
+		return false
+	}
+	if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {
+		s.abort(err)
+		return false
+	}
+	return true
+}
+
+// answer begins to answer for the program's filter when it has a listener: the
+// second descriptor, there when it was asked for and only then.
+func (s *session) answer(m *message) bool {
+	if s.box.Denials == nil {
+		return len(m.fds) == 1
+	}
+	if len(m.fds) != 2 {
+		return false
+	}
+	listener := m.fds[1]
+	m.fds = m.fds[:1]
+	return s.box.Denials.Start(listener) == nil
+}
