@@ -32,7 +32,8 @@ func weakers(t *testing.T) []weaker {
 		{"mount of /proc", "has not the option hidepid=ptraceable", []testkit.Edit{{File: "pkg/mount/apply.go", Old: `return b.filesystem(o, "proc", options(o.Data))`,
 			New: `return b.filesystem(o, "proc", nil)`}}},
 		{"net namespace", "the net namespace is the host's own", []testkit.Edit{{File: "pkg/launch/spawn.go", Old: " | unix.CLONE_NEWNET"},
-			{File: "pkg/boxinit/steps.go", Old: "if !b.cfg.Loopback {", New: "if true {"}}},
+			{File: "pkg/boxinit/steps.go", Old: "if !b.cfg.Loopback {", New: "if true {"},
+			{File: "pkg/boxinit/quota.go", Old: `"../net/core/tstamp_allow_data", 0`, New: `"max_user_namespaces", 0`}}},
 		{"cgroup namespace", "the cgroup namespace is the host's own", []testkit.Edit{{File: "pkg/boxinit/child.go",
 			Old: `c.Add("cgroup namespace", unix.SYS_UNSHARE, unix.CLONE_NEWCGROUP)`, New: `c.Add("cgroup namespace", unix.SYS_UNSHARE, 0)`}}},
 	}

@@ -87,8 +87,12 @@ func ReadFrame(r io.Reader, limit int) (Type, []byte, error) {
 		return 0, nil, ErrMalformed
 	}
 	body := make([]byte, n)
-	if _, err := io.ReadFull(r, body); err != nil {
+	switch _, err := io.ReadFull(r, body); err {
+	case nil:
+		return Type(h[0]), body, nil
+	case io.EOF, io.ErrUnexpectedEOF:
 		return 0, nil, ErrMalformed
+	default:
+		return 0, nil, err // the system call's own
 	}
-	return Type(h[0]), body, nil
 }
