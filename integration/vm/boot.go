@@ -83,7 +83,7 @@ func (m machine) boot(c *column) error {
 	}
 	defer out.Close()
 	cmd := exec.Command("integration/vm/boot.sh", m.dir(), file)
-	cmd.Env = append(os.Environ(), "LIMIT=900", "CONSOLE="+filepath.Join(dir, "console"), "APPEND="+m.append)
+	cmd.Env = append(os.Environ(), "LIMIT=1500", "CONSOLE="+filepath.Join(dir, "console"), "APPEND="+m.append)
 	if m.systemd {
 		cmd.Env = append(cmd.Env, "VMINIT=systemd")
 	}

@@ -44,9 +44,12 @@ const (
 	// Hundreds of runs, most of them under a tracer: the host does them in a minute.
 	calls = "EveryFailedCall|KilledAtEveryCall|AfterManyInARow|NamespacesAreGivenBack"
 	// Thousands of runs, or one for each signal: the host does them in seconds.
-	races  = "^TestSourceSwappedWhileStarting$"
-	floods = "^(TestOutputFlood|TestKillAll)$"
-	many   = "Many$"
+	races  = "^(Test(Source|MountTarget|Image)SwappedWhileStarting|TestFloodOfRefusals)$"
+	floods = "^(TestOutputFlood|TestKillAll|TestCPUTimeWays)$|Reader"
+	// Ways around what one kernel holds as the other does, each in a run of seconds:
+	// the newer one's are enough.
+	ways = "^Test(DiskWays|OutputWays|OutputFloodOfPages|OwnEndings|CPUTimeOfChildren|IOThrottles|MemoryThatNoCgroupCounts|TimeoutOfAStoppedSupervisor|ResultCostsNoMemory)$"
+	many = "Many$"
 	// Big programs: what they do depends on no kernel.
 	programs = "^Test(JVMHeap|Java|Python|FontCacheIsInHome|BLASThreads|Node|Scripts|Compilers|GoNeedsItsFlags|Graphics|ChromiumOwnSandbox|PostgreSQL)$"
 	// README's commands, with all of check in them, twice: the host does them.
@@ -63,7 +66,7 @@ const (
 // so what depends on no kernel runs on one of them, which makes both end at the
 // same time; the machine with systemd is for what an ordinary user is given there.
 func plan() []machine {
-	kernel := func(leftovers string) []suite {
+	kernel := func(limits, leftovers string) []suite {
 		return []suite{
 			{pkg: "integration/v2"},
 			{pkg: "integration/witness"},
@@ -77,20 +80,20 @@ func plan() []machine {
 			{pkg: "pkg/sandbox"},
 			{pkg: "internal/sys", skip: many},
 			{pkg: "integration/escape", skip: races},
-			{pkg: "integration/limits", skip: floods},
+			{pkg: "integration/limits", skip: limits},
 			{pkg: "integration/leftovers", skip: leftovers},
 		}
 	}
 	root := append([]string{"root"}, has...)
 	return []machine{
-		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(needsGo+"|"+calls+"|"+tmpfsIDMap),
+		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|OfManyAtOnce|"+tmpfsIDMap),
 			suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
-		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(needsGo+"|"+calls),
+		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(floods, needsGo+"|"+calls),
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "pkg/check"})},
 		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
 			{pkg: "integration/vm", user: true},
 			{pkg: "pkg/cgroup", user: true},
-			{pkg: "integration/limits", user: true, skip: floods},
+			{pkg: "integration/limits", user: true, skip: floods + "|" + ways},
 			{pkg: "integration/v2", run: "^TestDelegation"}, // the last: it changes what is delegated
 		}},
 		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory", "golden"},
