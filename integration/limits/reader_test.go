@@ -33,10 +33,10 @@ func toPipe(t *testing.T, who testkit.Who, args ...string) (*testkit.Process, *o
 func TestReaderIsLate(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		m := mark(t)
-		p, r := toPipe(t, who, "--timeout", "2s", "--", "sh", "-c", "echo "+m+"; "+spout, m)
-		first := make([]byte, len(m)+1)
-		if _, err := io.ReadFull(r, first); err != nil || string(first) != m+"\n" {
-			t.Fatalf("%q, %v", first, err)
+		p, r := toPipe(t, who, "--timeout", "2s", "--", "sh", "-c", spout, m)
+		first := make([]byte, 1) // of either stream
+		if _, err := io.ReadFull(r, first); err != nil {
+			t.Fatal(err)
 		}
 		testkit.Eventually(t, "the program is gone", func() bool { return len(inside(m)) == 0 })
 		rest, err := io.ReadAll(r)

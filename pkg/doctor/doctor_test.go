@@ -153,9 +153,9 @@ func TestTrialsAreARuns(t *testing.T) {
 			t.Errorf("%s: mounts %v", tr.name, cfg.Mounts)
 		}
 	}
-	// These have no host that lacks them, or are of the whole: a run that is
-	// started finds out.
-	left := []string{"die with the supervisor", "receive the plan", "working directory", "hand out the artefact directory",
+	// These have no host that lacks them, or are of the whole, or of a flag: a run
+	// that is started finds out.
+	left := []string{"terminal", "die with the supervisor", "receive the plan", "working directory", "hand out the artefact directory",
 		"start program", "report the start", "close descriptors of init"}
 	for _, s := range steps {
 		if !seen[s] && !slices.Contains(left, s) {
