@@ -69,8 +69,10 @@ func TestOutWithAUmask(t *testing.T) {
 			t.Errorf("exit %d, stderr %q, %q %v", out.Exit, out.Stderr, text, err)
 		}
 		for name, want := range map[string]os.FileMode{"o": 0o700, "o/d": 0o700, "o/d/f": 0o600} {
-			if st, err := os.Stat(filepath.Join(dir, name)); err != nil || st.Mode().Perm() != want {
-				t.Errorf("%s: %v, %v, want %v", name, st.Mode().Perm(), err, want)
+			if st, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Error(err)
+			} else if st.Mode().Perm() != want {
+				t.Errorf("%s: %v, want %v", name, st.Mode().Perm(), want)
 			}
 		}
 	})

@@ -86,7 +86,7 @@ func plan() []machine {
 	}
 	root := append([]string{"root"}, has...)
 	return []machine{
-		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|OfManyAtOnce|"+tmpfsIDMap),
+		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|OfManyAtOnce|ClockThatJumps|"+tmpfsIDMap),
 			suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
 		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(floods, needsGo+"|"+calls),
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "pkg/check"})},

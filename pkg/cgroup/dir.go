@@ -47,6 +47,14 @@ func makeLocked(path string) (dir, error) {
 	}
 }
 
+// mkdir makes a directory that others may pass, whatever the caller's umask.
+func mkdir(path string) error {
+	if err := unix.Mkdir(path, leafMode); err != nil {
+		return err
+	}
+	return unix.Chmod(path, leafMode)
+}
+
 // openDir opens a directory that was just made and corrects the mode for the
 // caller's umask.
 func openDir(path string, mode uint32) (dir, error) {

@@ -80,7 +80,7 @@ func usable(path string) *cause {
 // error says why there can be no group at all.
 func (p parentV2) prepare(asked []string) (have []string, lacks map[string]*cause, err error) {
 	if p.ours {
-		if err := unix.Mkdir(p.path, leafMode); err != nil && err != unix.EEXIST {
+		if err := mkdir(p.path); err != nil && err != unix.EEXIST {
 			return nil, nil, explain("mkdir", p.path, err)
 		}
 	}
@@ -272,7 +272,7 @@ func (p parentV2) moveOut() *cause {
 		return c
 	}
 	leaf := p.path + "/" + supervisorLeaf
-	if err := unix.Mkdir(leaf, leafMode); err != nil && err != unix.EEXIST {
+	if err := mkdir(leaf); err != nil && err != unix.EEXIST {
 		return explain("mkdir", leaf, err)
 	}
 	if err := writeAt(unix.AT_FDCWD, leaf+"/cgroup.procs", "0"); err != nil {
