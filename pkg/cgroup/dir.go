@@ -52,7 +52,10 @@ func mkdir(path string) error {
 	if err := unix.Mkdir(path, leafMode); err != nil {
 		return err
 	}
-	return unix.Chmod(path, leafMode)
+	if err := unix.Chmod(path, leafMode); err != unix.ENOENT {
+		return err
+	}
+	return nil // another run's end has removed it: who uses it sees that
 }
 
 // openDir opens a directory that was just made and corrects the mode for the
