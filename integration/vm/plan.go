@@ -42,13 +42,13 @@ const (
 const (
 	needsGo = "Fault|Mutant" // they build a changed command, which only the host can
 	// Hundreds of runs, most of them under a tracer: the host does them in a minute.
-	calls = "EveryFailedCall|KilledAtEveryCall|AfterManyInARow|NamespacesAreGivenBack"
+	calls = "EveryFailedCall|KilledAtEveryCall|AfterManyInARow|OfManyAtOnce|NamespacesAreGivenBack"
 	// Thousands of runs, or one for each signal: the host does them in seconds.
-	races  = "^(Test(Source|MountTarget|Image)SwappedWhileStarting|TestFloodOfRefusals)$"
-	floods = "^(TestOutputFlood|TestKillAll|TestCPUTimeWays)$|Reader"
-	// Ways around what one kernel holds as the other does, each in a run of seconds:
-	// the newer one's are enough.
-	ways = "^Test(DiskWays|OutputWays|OutputFloodOfPages|OwnEndings|CPUTimeOfChildren|IOThrottles|MemoryThatNoCgroupCounts|TimeoutOfAStoppedSupervisor|ResultCostsNoMemory)$"
+	races = "^(Test(Source|MountTarget|Image)SwappedWhileStarting|TestFloodOfRefusals)$"
+	// Floods, and ways around what sandglass itself holds.
+	floods = "^Test(OutputFlood|OutputFloodOfPages|OutputWays|KillAll|CPUTimeWays|DiskWays|OwnEndings|ResultCostsNoMemory|TimeoutOfMany)$|Reader"
+	// Ways around what one kernel holds as the other does: the newer one is enough.
+	ways = "^Test(CPUTimeOfChildren|IOThrottles|MemoryThatNoCgroupCounts|TimeoutOfAStoppedSupervisor)$"
 	many = "Many$"
 	// Big programs: what they do depends on no kernel.
 	programs = "^Test(JVMHeap|Java|Python|FontCacheIsInHome|BLASThreads|Node|Scripts|Compilers|GoNeedsItsFlags|Graphics|ChromiumOwnSandbox|PostgreSQL)$"
@@ -86,7 +86,7 @@ func plan() []machine {
 	}
 	root := append([]string{"root"}, has...)
 	return []machine{
-		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|OfManyAtOnce|ClockThatJumps|"+tmpfsIDMap),
+		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|ClockThatJumps|"+tmpfsIDMap),
 			suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
 		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(floods, needsGo+"|"+calls),
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "pkg/check"})},
