@@ -147,7 +147,7 @@ func TestAPI(t *testing.T) {
 
 // Sizes that come before the program, in a row, and no more of them.
 func TestAPIResize(t *testing.T) {
-	s := spec(t, "sh", "-c", "trap 'stty size; exit 0' WINCH; stty size; while :; do read x; done")
+	s := spec(t, "sh", "-c", "trap 'stty size; exit 0' WINCH; stty size; while :; do :; done")
 	sizes := make(chan sandbox.Window)
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -68,7 +68,7 @@ func TestKeys(t *testing.T) {
 		}{
 			{"Ctrl-C", "echo up; exec cat", "\x03", result.Signaled, 130, "^C"},
 			{"Ctrl-\\", "echo up; exec cat", "\x1c", result.Signaled, 131, "^\\"},
-			{"Ctrl-C caught", "trap 'echo caught; exit 4' INT; echo up; while :; do read x; done", "\x03", result.Exited, 4, "^Ccaught\r\n"},
+			{"Ctrl-C caught", "trap 'echo caught; exit 4' INT; echo up; while :; do :; done", "\x03", result.Exited, 4, "^Ccaught\r\n"},
 			{"Ctrl-D", "echo up; cat; echo end", "\x04", result.Exited, 0, "end\r\n"},
 			{"raw inside", "stty raw -echo; echo up; head -c 1 | od -An -tx1; stty sane", "\x03", result.Exited, 0, " 03\n"},
 			// Nobody would continue it: the kernel does not stop a group without a
@@ -95,13 +95,13 @@ func TestKeys(t *testing.T) {
 // A new size of the caller's terminal is the program's, with SIGWINCH.
 func TestResize(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		p := sit(t, who, "-it", "--timeout", "60s", "--", "sh", "-c", "trap 'stty size' WINCH; stty size; while :; do read x && exit 6; done")
+		p := sit(t, who, "-it", "--timeout", "60s", "--", "sh", "-c", "trap 'stty size' WINCH; trap 'exit 6' INT; stty size; while :; do :; done")
 		p.Expect("33 101\r\n")
 		p.Resize(50, 132)
 		p.Expect("50 132\r\n")
 		p.Resize(1, 1)
 		p.Expect("1 1\r\n")
-		p.Type("\r")
+		p.Type("\x03")
 		p.ends(result.Exited, 6)
 	})
 }
