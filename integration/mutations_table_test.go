@@ -179,7 +179,7 @@ var mutations = []mutation{
 		{"pkg/launch/memory.go", "		for _, task := range p.tasks {\n			if u", "		for _, task := range []int{p.pid} {\n			if u"},
 		{"pkg/launch/memory.go", "		if last || len(p.tasks) == 0 {", "		if last || true {"}}},
 	{control: "descriptors of each thread seen by the watchdog", pkg: "limits", fail: []string{"TestThreadWithDescriptorsOfItsOwn"}, edits: []edit{
-		{"pkg/launch/memory.go", "if looked != 0 && same(looked, task, kcmpFiles) {", "if looked != 0 {"}}},
+		{"pkg/launch/tree.go", "if looked != 0 && same(looked, task, kcmpFiles) {", "if looked != 0 {"}}},
 	{control: "what no cgroup is charged for", pkg: "limits", fail: []string{"TestMemoryThatNoCgroupCounts"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "b.UnchargedMax = s.Limits.Memory", "b.UnchargedMax = 0"},
 		{"pkg/launch/memory.go", "h.kernel = sockets + locks", "h.kernel = 0 * (sockets + locks)"}}},

@@ -51,6 +51,21 @@ func dispatch(args []string) int {
 		Hint("sandglass --help"))
 }
 
+// onlyJSON reads the arguments of a command that takes nothing but --json.
+func onlyJSON(command string, args []string) (asJSON, help bool, err error) {
+	for _, a := range args {
+		switch a {
+		case "--json":
+			asJSON = true
+		case "-h", "--help":
+			return false, true, nil
+		default:
+			return false, false, refusal.Newf("%s: unknown argument %q", command, a).Hint("sandglass %s --help", command)
+		}
+	}
+	return asJSON, false, nil
+}
+
 // shown is argv for a hint, as far as it needs no quotes.
 func shown(argv []string) string {
 	for _, w := range argv {

@@ -15,16 +15,12 @@ starts here; 125: it would be refused, and the last line says whether flags help
 `
 
 func doctorCommand(args []string) int {
-	asJSON := false
-	for _, a := range args {
-		switch a {
-		case "--json":
-			asJSON = true
-		case "-h", "--help":
-			return emit(doctorUsage)
-		default:
-			return fail(refusal.Newf("doctor: unknown argument %q", a).Hint("sandglass doctor --help"))
-		}
+	asJSON, help, err := onlyJSON("doctor", args)
+	switch {
+	case err != nil:
+		return fail(err)
+	case help:
+		return emit(doctorUsage)
 	}
 	until := untilSignal(nil)
 	defer until.stop()

@@ -37,16 +37,12 @@ type removed struct {
 }
 
 func sweepCommand(args []string) int {
-	asJSON := false
-	for _, a := range args {
-		switch a {
-		case "--json":
-			asJSON = true
-		case "-h", "--help":
-			return emit(sweepUsage)
-		default:
-			return fail(refusal.Newf("sweep: unknown argument %q", a).Hint("sandglass sweep --help"))
-		}
+	asJSON, help, err := onlyJSON("sweep", args)
+	switch {
+	case err != nil:
+		return fail(err)
+	case help:
+		return emit(sweepUsage)
 	}
 	groups, err := sandbox.Sweep()
 	s := swept{Schema: 1, Removed: []removed{}, Live: groups.Live}

@@ -11,9 +11,6 @@ import (
 	"sandglass/pkg/seccomp/sysnum"
 )
 
-// auditArch are the architecture words of seccomp_data, linux/audit.h.
-var auditArch = map[string]uint32{"amd64": 0xc000003e, "arm64": 0xc00000b7}
-
 // call is one system call with its rules, by number.
 type call struct {
 	name   string
@@ -68,7 +65,7 @@ func compileProfile(p *profile.Profile, arch string, body compileBody) ([]byte, 
 			targets[c.number] = i
 		}
 	}
-	prog, err := compile.Glue(auditArch[arch], targets, programs)
+	prog, err := compile.Glue(sysnum.AuditArch(arch), targets, programs)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +122,7 @@ func (x part) program(arch string, body compileBody) ([]bpfvm.Insn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkSelfContained(prog, auditArch[arch]); err != nil {
+	if err := checkSelfContained(prog, sysnum.AuditArch(arch)); err != nil {
 		return nil, fmt.Errorf("libseccomp's program: %w", err)
 	}
 	return prog, nil

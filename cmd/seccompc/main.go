@@ -18,6 +18,7 @@ import (
 	"sandglass/pkg/seccomp"
 	"sandglass/pkg/seccomp/bpfvm"
 	"sandglass/pkg/seccomp/profile"
+	"sandglass/pkg/seccomp/sysnum"
 )
 
 const usage = `usage: seccompc [-arch ARCH] [-o FILE] PROFILE.json
@@ -93,7 +94,7 @@ func parseFlags(args []string) (options, error) {
 		return opt, errors.New("-o and -all exclude each other")
 	case !opt.all && len(opt.sources) > 1:
 		return opt, errors.New("more than one profile needs -all")
-	case auditArch[opt.arch] == 0:
+	case sysnum.AuditArch(opt.arch) == 0:
 		return opt, fmt.Errorf("architecture %q is not supported, use amd64 or arm64", opt.arch)
 	}
 	return opt, nil

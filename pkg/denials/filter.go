@@ -19,12 +19,7 @@ const (
 )
 
 // auditArch is the architecture word of this binary's own calls.
-func auditArch() uint32 {
-	if runtime.GOARCH == "arm64" {
-		return 0xc00000b7
-	}
-	return 0xc000003e
-}
+func auditArch() uint32 { return sysnum.AuditArch(runtime.GOARCH) }
 
 var (
 	errComputed = errors.New("this filter computes what it returns, so nobody can tell what it would have refused")

@@ -36,32 +36,31 @@ type Watch struct {
 }
 
 // New makes the filter that asks from the one that refuses, both compiled.
-func New(bpf []byte) (*Watch, error) {
-	base, err := bpfvm.Decode(bpf)
-	if err != nil {
-		return nil, err
-	}
-	asking, err := explaining(base)
-	if err != nil {
-		return nil, err
-	}
-	return &Watch{base: base, filter: bpfvm.Encode(asking), listener: -1, stop: -1}, nil
-}
+func New(bpf []byte) (*Watch, error) { return watch(bpf, explaining) }
 
 // NewLearning makes a filter that asks about everything: observe is told, from
 // one goroutine, of each call by its registers, and whether it was refused. What
 // bpf refuses stays refused. Each call costs what a refused one does otherwise,
 // and takes as much of the supervisor's time as the program makes calls.
 func NewLearning(bpf []byte, observe func(number uint32, args [6]uint64, refused bool)) (*Watch, error) {
+	w, err := watch(bpf, learning)
+	if err != nil {
+		return nil, err
+	}
+	w.observe = observe
+	return w, nil
+}
+
+func watch(bpf []byte, ask func(base []bpfvm.Insn) ([]bpfvm.Insn, error)) (*Watch, error) {
 	base, err := bpfvm.Decode(bpf)
 	if err != nil {
 		return nil, err
 	}
-	asking, err := learning(base)
+	asking, err := ask(base)
 	if err != nil {
 		return nil, err
 	}
-	return &Watch{base: base, filter: bpfvm.Encode(asking), observe: observe, listener: -1, stop: -1}, nil
+	return &Watch{base: base, filter: bpfvm.Encode(asking), listener: -1, stop: -1}, nil
 }
 
 // Filter is what to install in place of what New was given.

@@ -28,14 +28,14 @@ func parseMounts(text string) []mountPoint {
 		if len(f) < 5 {
 			continue
 		}
-		list = append(list, mountPoint{dev: f[2], root: unescape(f[3]), point: unescape(f[4])})
+		list = append(list, mountPoint{dev: f[2], root: Unescape(f[3]), point: Unescape(f[4])})
 	}
 	return list
 }
 
-// unescape undoes \040 and the like, which stand for space, tab, newline and
-// backslash.
-func unescape(s string) string {
+// Unescape undoes \040 and the like, which stand for space, tab, newline and
+// backslash in a path of mountinfo.
+func Unescape(s string) string {
 	if !strings.Contains(s, `\`) {
 		return s
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"sandglass/pkg/hostpath"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -145,7 +146,7 @@ func entries(mountinfo []byte) ([]entry, error) {
 		if dash < 6 || len(f) < dash+4 {
 			return nil, fmt.Errorf("mountinfo of the sandbox: %q", line)
 		}
-		list = append(list, entry{f[0], f[1], unescape(f[4]), strings.Split(f[5], ","), strings.Split(f[dash+3], ",")})
+		list = append(list, entry{f[0], f[1], hostpath.Unescape(f[4]), strings.Split(f[5], ","), strings.Split(f[dash+3], ",")})
 	}
 	return list, nil
 }
@@ -257,23 +258,4 @@ func (p *promise) present(seen map[string][]string) error {
 func pages(n uint64) uint64 {
 	page := uint64(os.Getpagesize())
 	return (n + page - 1) / page * page
-}
-
-// unescape undoes what mountinfo does to blanks and backslashes (\040).
-func unescape(s string) string {
-	if !strings.Contains(s, "\\") {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }

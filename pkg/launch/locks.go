@@ -22,18 +22,11 @@ const lockSize = 200
 // slabs is what the kernel cannot reclaim on the whole host, -1 when it does
 // not say.
 func slabs() int64 {
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
+	v, found := kilobytes("/proc/meminfo", "SUnreclaim:")
+	if found == 0 {
 		return -1
 	}
-	for line := range bytes.Lines(text) {
-		if value, ok := bytes.CutPrefix(line, []byte("SUnreclaim:")); ok {
-			if kb := bytes.Fields(value); len(kb) > 0 {
-				return number(kb[0], 10) << 10
-			}
-		}
-	}
-	return -1
+	return v[0]
 }
 
 // locks is what the tree's locks hold, and whether that was known in time. Below
@@ -54,17 +47,12 @@ func (t *tree) locks(limit int64, deadline time.Time) (int64, bool) {
 	}
 	var sum int64
 	for _, p := range list {
-		looked := 0
 		if sum*lockSize > limit {
 			break
 		}
-		for _, task := range p.tasks {
-			if looked != 0 && same(looked, task, kcmpFiles) {
-				continue
-			}
+		for task := range p.tables {
 			n, ok := locksOf(task, limit/lockSize-sum, deadline)
-			looked, sum = task, sum+n
-			if !ok {
+			if sum += n; !ok {
 				return sum * lockSize, false
 			}
 		}

@@ -136,17 +136,17 @@ func same(a, b, what int) bool {
 // many times more of them than of memory that they lead to. It is false for a
 // thread that has none any more.
 func quickly(task int) (used, bool) {
-	v, found := kilobytes(task, "status", "RssAnon:", "VmPTE:", "RssShmem:")
+	v, found := kilobytes(procOf(task)+"/status", "RssAnon:", "VmPTE:", "RssShmem:")
 	return used{own: v[0] + v[1], shared: v[2]}, found == 3
 }
 
 // exactly counts a page that n processes share as the n-th part for each.
 func exactly(task int) (used, bool) {
-	v, found := kilobytes(task, "smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+	v, found := kilobytes(procOf(task)+"/smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
 	if found < 2 { // it has ended, or is not to be read: no way out of the limit
 		return quickly(task)
 	}
-	tables, _ := kilobytes(task, "status", "VmPTE:")
+	tables, _ := kilobytes(procOf(task)+"/status", "VmPTE:")
 	return used{own: v[0] + tables[0], shared: v[1]}, true
 }
 
@@ -176,14 +176,9 @@ func shmemDevice() (uint64, error) {
 }
 
 // files is what the files without a path hold that a process has open, each
-// once, and whether its descriptors may be seen. Threads can have descriptors of
-// their own (clone(2) without CLONE_FILES).
+// once, and whether its descriptors may be seen.
 func (t *tree) files(p *process, seen map[uint64]bool, deadline time.Time) (sum int64, ok bool) {
-	looked := 0
-	for _, task := range p.tasks {
-		if looked != 0 && same(looked, task, kcmpFiles) {
-			continue
-		}
+	for task := range p.tables {
 		if time.Now().After(deadline) {
 			return sum, false
 		}
@@ -198,7 +193,6 @@ func (t *tree) files(p *process, seen map[uint64]bool, deadline time.Time) (sum 
 		if !ok {
 			return sum, false
 		}
-		looked = task
 		sum += n
 	}
 	return sum, true
@@ -224,11 +218,13 @@ func (t *tree) filesOf(dir int, seen map[uint64]bool) (sum int64, ok bool) {
 // ended says whether /proc failed because the thread is gone.
 func ended(err error) bool { return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH) }
 
+func procOf(task int) string { return "/proc/" + strconv.Itoa(task) }
+
 // kilobytes reads fields of a file of the form "Name:  N kB", in bytes, and says
 // how many there were.
-func kilobytes(task int, file string, fields ...string) (values []int64, found int) {
+func kilobytes(path string, fields ...string) (values []int64, found int) {
 	values = make([]int64, len(fields))
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(task) + "/" + file)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return values, 0
 	}
@@ -239,8 +235,7 @@ func kilobytes(task int, file string, fields ...string) (values []int64, found i
 				continue
 			}
 			if kb := bytes.Fields(value); len(kb) > 0 {
-				n, _ := strconv.ParseInt(string(kb[0]), 10, 64)
-				values[i] = n << 10
+				values[i] = number(kb[0], 10) << 10
 				found++
 			}
 		}

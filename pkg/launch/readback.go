@@ -41,11 +41,11 @@ type promise struct {
 // statusFields are the lines of /proc/PID/status that the layers promise.
 var statusFields = []string{"NoNewPrivs", "Seccomp", "Seccomp_filters", "CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb", "Uid", "Gid", "Groups", "Threads"}
 
-// namespaces that must differ from the supervisor's own.
 // mostThreads is what init's threads never reach: with one processor its runtime
 // makes half a dozen.
 const mostThreads = 32
 
+// namespaces that must differ from the supervisor's own.
 var namespaces = []string{"user", "mnt", "pid", "net", "ipc", "uts"}
 
 // readBack looks at the program through the host's own /proc, by the PID that
@@ -112,15 +112,14 @@ func (s *session) groups(proc string) error {
 // /proc/PID/stat). It is asked after what it explains was read.
 func exiting(proc string) bool {
 	const pfExiting = 0x4
-	stat, err := readProc(proc + "/stat")
+	stat, err := statOf(proc)
 	if err != nil {
 		return true
 	}
-	f := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	if len(f) < 7 {
+	if len(stat) < 7 {
 		return false
 	}
-	flags, err := strconv.ParseUint(string(f[6]), 10, 64)
+	flags, err := strconv.ParseUint(string(stat[6]), 10, 64)
 	return err == nil && flags&pfExiting != 0
 }
 

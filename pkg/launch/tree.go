@@ -16,19 +16,14 @@ type tree struct {
 	init    int
 	last    map[int]spent // at the last sample
 	missing time.Duration // seen once and in nobody's figures any more
-	shmem   uint64        // the kernel's own mount for memory without a path
-	noShmem error         // why it is not known
+	shmem   uint64        // the kernel's own mount for memory without a path, where memory is watched
 	slabs   int64         // the least that the host had of them since the start
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.
 type spent struct{ own, waited time.Duration }
 
-func newTree(init int) *tree {
-	t := &tree{init: init}
-	t.shmem, t.noShmem = shmemDevice()
-	return t
-}
+func newTree(init int) *tree { return &tree{init: init} }
 
 // process is one of a sample. Its first thread may have ended while others run
 // on: the kernel then has neither memory nor descriptors to show for it, only
@@ -88,6 +83,21 @@ func tasksOf(pid int) []int {
 		}
 	}
 	return list
+}
+
+// tables is a thread for each table of descriptors: threads can have one of
+// their own (clone(2) without CLONE_FILES).
+func (p *process) tables(yield func(task int) bool) {
+	looked := 0
+	for _, task := range p.tasks {
+		if looked != 0 && same(looked, task, kcmpFiles) {
+			continue
+		}
+		if !yield(task) {
+			return
+		}
+		looked = task
+	}
 }
 
 // childrenOf lists what one thread has started and what was left to it.
@@ -152,26 +162,26 @@ func processTime(pid int) (time.Duration, bool) {
 // waitedFor is the CPU time of the children that a process has waited for.
 func waitedFor(pid int) time.Duration { return time.Duration(statTicks(pid, 13, 14)) * clockTick }
 
-// statTicks sums fields first to last of /proc/PID/stat, counted from the one
-// after the command name (proc_pid_stat(5): utime is 11, cstime is 14).
+// statTicks sums fields first to last of a process's stat.
 func statTicks(pid, first, last int) int64 {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	stat, err := statOf("/proc/" + strconv.Itoa(pid))
 	if err != nil {
 		return 0
 	}
-	// The name may hold spaces and parentheses: only what follows the last one counts.
-	i := bytes.LastIndexByte(stat, ')')
-	if i < 0 {
-		return 0
-	}
 	var sum int64
-	n := 0
-	for f := range bytes.FieldsSeq(stat[i+1:]) {
-		if n >= first && n <= last {
-			v, _ := strconv.ParseInt(string(f), 10, 64)
-			sum += v
-		}
-		n++
+	for i := first; i <= last && i < len(stat); i++ {
+		sum += number(stat[i], 10)
 	}
 	return sum
+}
+
+// statOf is the fields of /proc/PID/stat, counted from the one after the command
+// name (proc_pid_stat(5): the flags are 6, utime is 11, cstime is 14).
+func statOf(proc string) ([][]byte, error) {
+	stat, err := readProc(proc + "/stat")
+	if err != nil {
+		return nil, err
+	}
+	// The name may hold spaces and parentheses: only what follows the last one counts.
+	return bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]), nil
 }

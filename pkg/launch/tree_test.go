@@ -63,6 +63,9 @@ func TestTreeFiles(t *testing.T) {
 	f := os.NewFile(uintptr(fd), "memfd")
 	defer f.Close()
 	self := newTree(os.Getpid())
+	if self.shmem, err = shmemDevice(); err != nil {
+		t.Fatal(err)
+	}
 	before, _ := self.files(&process{tasks: []int{os.Getpid()}}, map[uint64]bool{}, far())
 	if _, err := f.Write(make([]byte, 1<<20)); err != nil {
 		t.Fatal(err)

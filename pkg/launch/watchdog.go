@@ -63,8 +63,9 @@ func (w *watchdog) start(initPID int) error {
 		if err := t.blind("children"); err != nil {
 			return fmt.Errorf("its memory cannot be watched: %w", err)
 		}
-		if t.noShmem != nil {
-			return fmt.Errorf("its memory cannot be watched: %w", t.noShmem)
+		var err error
+		if t.shmem, err = shmemDevice(); err != nil {
+			return fmt.Errorf("its memory cannot be watched: %w", err)
 		}
 		go w.watch(result.Memory, sampleTime, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
 	} else if w.box.UnchargedMax > 0 {

@@ -18,14 +18,6 @@ import (
 	"sandglass/pkg/seccomp/sysnum"
 )
 
-// token is the architecture word of seccomp_data, linux/audit.h.
-func token(arch string) uint32 {
-	if arch == "arm64" {
-		return 0xc00000b7
-	}
-	return 0xc000003e
-}
-
 // firstX32 begins the numbers of x32, see profile.Decide.
 const firstX32 = 1 << 30
 
@@ -53,7 +45,7 @@ func Filter(p *profile.Profile, arch string) ([]byte, error) {
 		}
 		targets[number] = constants[action]
 	}
-	prog, err := Glue(token(arch), targets, programs)
+	prog, err := Glue(sysnum.AuditArch(arch), targets, programs)
 	if err != nil {
 		return nil, refusal.Newf("profile: %v", err)
 	}
@@ -98,7 +90,7 @@ func body(p *profile.Profile, c *profile.Call) []bpfvm.Insn {
 func check(p *profile.Profile, arch string, prog []bpfvm.Insn) error {
 	try := func(nr uint32, args [6]uint64) error {
 		want := p.Decide(arch, nr, args).Return()
-		got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: token(arch), Args: args})
+		got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: sysnum.AuditArch(arch), Args: args})
 		if err == nil && got == want {
 			return nil
 		}
@@ -117,7 +109,7 @@ func check(p *profile.Profile, arch string, prog []bpfvm.Insn) error {
 		}
 	}
 	for nr := range uint32(1 << 10) {
-		if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: token(arch) ^ 1}); err != nil || got != 0x80000000 {
+		if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: sysnum.AuditArch(arch) ^ 1}); err != nil || got != 0x80000000 {
 			return fmt.Errorf("the compiled filter answers %#x to a foreign architecture: this is a bug of sandglass", got)
 		}
 	}

@@ -77,7 +77,7 @@ func TestMeansWhatTheProfileSays(t *testing.T) {
 			for nr := range uint32(601) {
 				for _, args := range edges.Calls(p, arch, nr) {
 					want := p.Decide(arch, nr, args).Return()
-					if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: token(arch), Args: args}); err != nil || got != want {
+					if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: nr, Arch: sysnum.AuditArch(arch), Args: args}); err != nil || got != want {
 						call, _ := sysnum.Name(arch, nr)
 						t.Fatalf("%s, %s: %s %#x: got %#x, %v, want %#x", name, arch, call, args, got, err, want)
 					}
@@ -117,7 +117,7 @@ func TestEveryOperator(t *testing.T) {
 				for _, first := range []uint64{0, 1, 1 << 32} {
 					args := [6]uint64{first, 9, 9, high<<32 | low, 9, 9}
 					want := p.Decide("amd64", 0, args).Return()
-					if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: 0, Arch: token("amd64"), Args: args}); err != nil || got != want {
+					if got, err := bpfvm.Run(prog, &bpfvm.Data{Nr: 0, Arch: sysnum.AuditArch("amd64"), Args: args}); err != nil || got != want {
 						t.Errorf("%s: %#x: got %#x, %v, want %#x", what, args, got, err, want)
 					}
 				}

@@ -13,6 +13,18 @@ import (
 	"sync"
 )
 
+// AuditArch is the architecture word of seccomp_data (AUDIT_ARCH_*,
+// linux/audit.h), 0 for one that is neither.
+func AuditArch(arch string) uint32 {
+	switch arch {
+	case "amd64":
+		return 0xc000003e
+	case "arm64":
+		return 0xc00000b7
+	}
+	return 0
+}
+
 //go:embed syscalls.tsv
 var table string
 
