@@ -19,7 +19,7 @@ func kernel(t *testing.T, who testkit.Who, flags, args string) testkit.Output {
 func counted(t *testing.T, who testkit.Who) {
 	t.Helper()
 	if !who.Limited() {
-		testkit.Skip(t, "cgroup", "no delegated cgroup")
+		testkit.Skip(t, "a delegated cgroup", "none")
 	}
 }
 

@@ -82,6 +82,34 @@ func TestNeighbourKeepsItsShare(t *testing.T) {
 	crowd.Kill()
 }
 
+// Without a cgroup a crowd is made nice, and cannot take it back: forty that run
+// weigh as much as four. A single program is not, nor is a crowd in a cgroup.
+func TestCrowdIsNice(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		own, err := exec.Command("nice").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		was, want := number(t, string(own)), int64(11)
+		o := testkit.Sh(t, who, "exec nice", "--timeout", "60s")
+		ended(t, o, result.Exited, 0, fmt.Sprintln(was))
+		crowd := testkit.Inside + ` burners 40 & until [ "$(nice)" -ge 11 ]; do :; done; nice -n -5 nice 2>/dev/null`
+		if who.Limited() {
+			crowd, want = testkit.Inside+" burners 40 & "+testkit.Inside+" burn 20; nice", was
+		}
+		prog := testkit.C(t, source(t, "hog.c")) + ":" + testkit.Inside
+		o = testkit.Run(t, testkit.Opts{Who: who}, "-v", prog, "--pids-limit", "64", "--timeout", "60s", "--", "sh", "-c", crowd)
+		lines := strings.Fields(o.Stdout)
+		if o.Result.Outcome != result.Exited || len(lines) == 0 {
+			t.Fatalf("%s, stdout %q, stderr %q", o.Result.Outcome, o.Stdout, o.Stderr)
+		}
+		now := number(t, lines[len(lines)-1])
+		if who.Limited() && now != was || now < want {
+			t.Errorf("a nice value of %d inside, want %d", now, max(want, was))
+		}
+	})
+}
+
 // While one runs a fork bomb, its neighbour can make all the processes that it
 // may, and the host can too.
 func TestNeighbourOfAForkBomb(t *testing.T) {

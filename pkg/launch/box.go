@@ -28,6 +28,9 @@ type Box struct {
 	CPUTime time.Duration // of the whole tree, 0: none
 	// MemoryMax and the tree's CPU time are sampled when no cgroup holds them.
 	MemoryMax int64
+	// FreeCPUs is for how many CPUs the tree may have threads that run, where no
+	// cgroup gives it a share; more are made nice. 0: one does.
+	FreeCPUs int
 	// UnchargedMax bounds what the kernel charges no cgroup for: buffers of some
 	// sockets, and file locks.
 	UnchargedMax int64

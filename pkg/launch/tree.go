@@ -18,6 +18,7 @@ type tree struct {
 	missing time.Duration // seen once and in nobody's figures any more
 	shmem   uint64        // the kernel's own mount for memory without a path, where memory is watched
 	slabs   int64         // the least that the host had of them since the start
+	nice    int           // of a crowd
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.

@@ -27,9 +27,10 @@ const locksTime = 30 * time.Second
 const longestPause = 250 * time.Millisecond
 
 // watchdog enforces what the kernel does not: CPU time of the whole tree (a
-// cgroup counts it but has no limit for it), memory when no cgroup holds it, and
-// what the kernel charges no cgroup for (buffers of sockets, file locks). It looks on goroutines
-// of its own, so that no clock and no kill ever waits for it.
+// cgroup counts it but has no limit for it), memory and the share of the CPU when
+// no cgroup holds them, and what the kernel charges no cgroup for (buffers of
+// sockets, file locks). It looks on goroutines of its own, so that no clock and
+// no kill ever waits for it.
 type watchdog struct {
 	box  *Box
 	over chan result.Outcome // why the run must end
@@ -54,6 +55,16 @@ func (w *watchdog) start(initPID int) error {
 			return fmt.Errorf("its CPU time cannot be watched: %w", err)
 		}
 		go w.watch(result.CPUTime, sampleTime, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
+	}
+	if w.box.FreeCPUs > 0 {
+		t := newTree(initPID)
+		if err := t.blind("children"); err != nil {
+			return fmt.Errorf("its processes cannot be watched: %w", err)
+		}
+		go w.repeat(func() bool {
+			t.calm(w.box.FreeCPUs, time.Now().Add(sampleTime))
+			return true
+		})
 	}
 	t := newTree(initPID)
 	if err := t.blind("net"); err != nil {
@@ -87,6 +98,22 @@ func (w *watchdog) stop() { close(w.done) }
 // not answer within most.
 func (w *watchdog) watch(cause result.Outcome, most time.Duration, look func(deadline time.Time) bool) {
 	report := func() { w.over <- cause } // there is room
+	w.repeat(func() bool {
+		// Fires even while look waits for a lock that the program holds.
+		late := time.AfterFunc(most, report)
+		over := look(time.Now().Add(most))
+		if !late.Stop() {
+			return false
+		}
+		if over {
+			report()
+		}
+		return !over
+	})
+}
+
+// repeat calls look until that is false or the run is over.
+func (w *watchdog) repeat(look func() bool) {
 	pause := time.NewTimer(sampleEvery)
 	defer pause.Stop()
 	for {
@@ -96,14 +123,7 @@ func (w *watchdog) watch(cause result.Outcome, most time.Duration, look func(dea
 		case <-pause.C:
 		}
 		began := time.Now()
-		// Fires even while look waits for a lock that the program holds.
-		late := time.AfterFunc(most, report)
-		over := look(began.Add(most))
-		if !late.Stop() {
-			return
-		}
-		if over {
-			report()
+		if !look() {
 			return
 		}
 		pause.Reset(max(sampleEvery, min(4*time.Since(began), longestPause)))

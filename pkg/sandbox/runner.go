@@ -165,6 +165,9 @@ func (r *runner) build() error {
 	} else {
 		b.UnchargedMax = s.Limits.Memory
 	}
+	if r.group.EnforcedBy(cgroup.CPU) == result.ByNone {
+		b.FreeCPUs = cpus.Count(s.Limits.MilliCPU)
+	}
 	if s.Spec.Stdin {
 		b.Stdin = s.Stdin
 	}
