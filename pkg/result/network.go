@@ -37,7 +37,7 @@ const (
 	Private     Verdict = "private"     // the name has only addresses that are not public
 	ServerName  Verdict = "server_name" // the TLS hello names another host, or none
 	Idle        Verdict = "idle"        // nothing passed for too long
-	Bytes       Verdict = "bytes"       // the run's bytes are used up
+	ByteLimit   Verdict = "bytes"       // the run's bytes are used up
 	RunEnded    Verdict = "run_ended"   // it was open when the run ended
 )
 
