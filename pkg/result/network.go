@@ -31,14 +31,14 @@ type Verdict string
 
 // Verdicts.
 const (
-	ConnClosed      Verdict = "closed"      // by its two ends
-	ConnReset       Verdict = "reset"       // by one of them
-	ConnUnreachable Verdict = "unreachable" // nobody could be connected to, or the name has no address
-	ConnPrivate     Verdict = "private"     // the name has only addresses that are not public
-	ConnServerName  Verdict = "server_name" // the TLS hello names another host, or none
-	ConnIdle        Verdict = "idle"        // nothing passed for too long
+	Closed      Verdict = "closed"      // by its two ends
+	Reset       Verdict = "reset"       // by one of them
+	Unreachable Verdict = "unreachable" // nobody could be connected to, or the name has no address
+	Private     Verdict = "private"     // the name has only addresses that are not public
+	ServerName  Verdict = "server_name" // the TLS hello names another host, or none
+	Idle        Verdict = "idle"        // nothing passed for too long
 	ByteLimit   Verdict = "bytes"       // the run's bytes are used up
-	ConnRunEnded    Verdict = "run_ended"   // it was open when the run ended
+	RunEnded    Verdict = "run_ended"   // it was open when the run ended
 )
 
 // RefusedHost is a host that is not in the list, or was not looked up, by name
