@@ -2,7 +2,10 @@ module sandglass
 
 go 1.26.0
 
-require golang.org/x/sys v0.50.0
+require (
+	golang.org/x/net v0.55.0
+	golang.org/x/sys v0.50.0
+)
 
 require (
 	github.com/containerd/cgroups/v3 v3.1.3
@@ -35,7 +38,6 @@ require (
 	github.com/urfave/cli v1.22.17 // indirect
 	github.com/vishvananda/netlink v1.3.1 // indirect
 	github.com/vishvananda/netns v0.0.5 // indirect
-	golang.org/x/net v0.55.0 // indirect
 	golang.org/x/sync v0.9.0 // indirect
 	google.golang.org/protobuf v1.36.11 // indirect
 )
