@@ -112,6 +112,9 @@ var imports = map[string][]string{
 	"pkg/egress/route":    {},
 	"pkg/egress/lookup":   {},
 	"pkg/egress/resolver": {"pkg/egress/hosts", "pkg/egress/lookup", "pkg/egress/names"},
+	"pkg/egress/hello":    {},
+	"pkg/egress/record":   {"pkg/result", "internal/refusal"},
+	"pkg/egress/relay":    {"pkg/egress/hello", "pkg/egress/hosts", "pkg/egress/names", "pkg/egress/reach", "pkg/egress/record", "pkg/egress/route", "pkg/result"},
 }
 
 // forbidden are standard packages that init must not link: they start threads,

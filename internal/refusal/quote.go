@@ -3,6 +3,7 @@ package refusal
 import (
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Text that comes from outside (a name in an image, the text of a link, a path
@@ -27,7 +28,7 @@ func Shell(s string) string {
 	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
 		return s
 	}
-	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+	if strings.ContainsFunc(s, unprintable) || !utf8.ValidString(s) {
 		return "PATH" // a control character in a hint would reach the terminal
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
@@ -36,17 +37,20 @@ func Shell(s string) string {
 // Line is a whole line of ours without what could steer a terminal or begin
 // another line: the last stop, for texts that came together elsewhere.
 func Line(s string) string {
-	if !strings.ContainsFunc(s, unprintable) {
+	if !strings.ContainsFunc(s, unprintable) && utf8.ValidString(s) {
 		return s
 	}
 	var b strings.Builder
-	for _, r := range s {
-		if unprintable(r) {
-			q := strconv.QuoteRune(r)
+	for len(s) > 0 {
+		r, n := utf8.DecodeRuneInString(s)
+		if unprintable(r) || r == utf8.RuneError && n == 1 {
+			// A byte that is no UTF-8 is an escape sequence to some terminals.
+			q := strconv.Quote(s[:n])
 			b.WriteString(q[1 : len(q)-1])
-			continue
+		} else {
+			b.WriteString(s[:n])
 		}
-		b.WriteRune(r)
+		s = s[n:]
 	}
 	return b.String()
 }

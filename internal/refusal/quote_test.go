@@ -15,6 +15,8 @@ func TestQuoting(t *testing.T) {
 		{"a\x1b[31mb", `"a\x1b[31mb"`, "PATH", `a\x1b[31mb`},
 		{"a\nsandglass: forged", `"a\nsandglass: forged"`, "PATH", `a\nsandglass: forged`},
 		{"\u202egpj", `"\u202egpj"`, "PATH", `\u202egpj`},
+		{"\x9b31m", `"\x9b31m"`, "PATH", `\x9b31m`},
+		{"\ufffd", "\ufffd", "'\ufffd'", "\ufffd"},
 		{"a\u009bb", `"a\u009bb"`, "PATH", `a\u009bb`},
 	} {
 		if got := Word(c.in); got != c.word {

@@ -1,0 +1,132 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"sandglass/pkg/egress/reach"
+	"sandglass/pkg/egress/route"
+	"sandglass/pkg/result"
+)
+
+// dialTime is for all addresses of a host together, and attemptTime is what each
+// gets when there is time for it: a name with a hundred dead addresses must not
+// hold a slot for long, and one dead address must not use the time of the next.
+const (
+	dialTime    = 10 * time.Second
+	attemptTime = 2 * time.Second
+)
+
+// addresses are those of the host that may be dialled. A name is resolved now
+// and not when the program asked: what was public then may be private now (DNS
+// rebinding), and what is judged here is what is dialled.
+func (c *conn) addresses() ([]netip.Addr, bool) {
+	if c.name == "" {
+		return []netip.Addr{c.dest.Addr()}, true
+	}
+	found, err := c.s.cfg.Lookup(c.ctx, c.name)
+	if err != nil || len(found) == 0 {
+		c.cut(result.Unreachable, lookupError(err))
+		return nil, false
+	}
+	var list []netip.Addr
+	why := ""
+	for _, a := range found {
+		a = a.Unmap()
+		switch bad := c.judge(a); {
+		case bad == "":
+			list = append(list, a)
+		case why == "":
+			why = a.String() + ": " + bad
+		}
+	}
+	if len(list) == 0 {
+		c.cut(result.Private, errors.New(why))
+		return nil, false
+	}
+	return list, true
+}
+
+// judge says why a may not be dialled. What the list names as an address is
+// meant.
+func (c *conn) judge(a netip.Addr) string {
+	if c.s.cfg.List.AllowsAddr(a, c.dest.Port()) {
+		return ""
+	}
+	if bad := reach.Refused(a); bad != "" {
+		return bad
+	}
+	return route.Refused(a)
+}
+
+// lookupError leaves out which server was asked: it is the host's own business,
+// and a result may be shown to whoever wrote the program.
+func lookupError(err error) error {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return errors.New(dns.Err)
+	}
+	if err == nil {
+		return errors.New("the name has no address")
+	}
+	return err
+}
+
+// dial connects to one address after the other, each by literal.
+func (c *conn) dial(addrs []netip.Addr) bool {
+	ctx, cancel := context.WithTimeout(c.ctx, dialTime)
+	defer cancel()
+	end, _ := ctx.Deadline()
+	var first error
+	for i, a := range addrs {
+		out, err := c.dialOne(ctx, a, share(time.Until(end), len(addrs)-i))
+		if err == nil {
+			return c.dialledTo(out, a)
+		}
+		if first == nil {
+			first = err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	c.cut(result.Unreachable, first)
+	return false
+}
+
+// share is the time of the next of n attempts.
+func share(left time.Duration, n int) time.Duration {
+	return min(left, max(left/time.Duration(n), attemptTime))
+}
+
+func (c *conn) dialOne(ctx context.Context, a netip.Addr, d time.Duration) (*net.TCPConn, error) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	to := netip.AddrPortFrom(a, c.dest.Port())
+	network := "tcp6"
+	if a.Is4() {
+		network = "tcp4"
+	}
+	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error { return c.control(address) }}
+	return dialer.DialTCP(ctx, network, netip.AddrPort{}, to)
+}
+
+// control sees the address that goes to connect(2), the last moment at which a
+// wrong one can be stopped, whatever the code before it has done.
+func (c *conn) control(address string) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if to.Port() != c.dest.Port() {
+		return errors.New("another port than the program's would be dialled")
+	}
+	if bad := c.judge(to.Addr()); bad != "" {
+		return errors.New(to.Addr().String() + ": " + bad)
+	}
+	return nil
+}

@@ -1,0 +1,265 @@
+// Package relay is the way out of a sandbox with a list of hosts: it accepts the
+// program's TCP connections on listeners of the sandbox's network namespace and
+// joins each with one of the host's, when the list has its destination.
+//
+// The destination is the local address of the accepted socket, which the kernel
+// sets and the program cannot forge. The relay reads nothing of what passes but
+// the server name in a TLS hello; the rest goes through pipes in the kernel
+// (splice), so no bug of ours can meet a program's bytes.
+package relay
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"sandglass/pkg/egress/hosts"
+	"sandglass/pkg/egress/names"
+	"sandglass/pkg/egress/record"
+	"sandglass/pkg/result"
+
+	"golang.org/x/sys/unix"
+)
+
+// Config is what a relay needs. All of it is read only.
+type Config struct {
+	List  *hosts.List
+	Table *names.Table
+	// Lookup resolves a listed name on the host. It ends when its context does.
+	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
+	// Resolve serves a connection to the resolver (127.0.0.1:53), nil: there is
+	// none. It ends when the connection is closed.
+	Resolve func(net.Conn)
+	SNI     SNI
+	Limits  Limits
+	Log     *record.Log
+
+	local func(*net.TCPConn) netip.AddrPort // of tests, nil: the socket's own
+}
+
+// SNI says for which ports of names a connection must begin with a TLS hello
+// that has the name of the list. For addresses of the list there is no name to
+// compare with, and it does not apply.
+type SNI int
+
+// The zero value is the default.
+const (
+	SNI443 SNI = iota
+	SNIOff
+	SNIAll
+)
+
+// Limits of one run, all connections together. Each but Rate must be positive.
+type Limits struct {
+	Open  int           // connections at a time; later ones wait in the kernel's backlog
+	Total int           // connections in all; later ones are refused by the kernel
+	Up    int64         // bytes from the program; the next one cuts everything
+	Down  int64         // bytes to the program
+	Rate  int64         // bytes in a second, both ways together; 0: no limit
+	Idle  time.Duration // of a connection, without a byte either way
+}
+
+// DefaultLimits are for a program that fetches what it needs: an index of
+// packages and some of them.
+func DefaultLimits() Limits {
+	return Limits{Open: 64, Total: 4096, Up: 64 << 20, Down: 1 << 30, Idle: 5 * time.Minute}
+}
+
+// Check refuses what would be no limit by accident.
+func (l *Limits) Check() error {
+	if l.Open <= 0 || l.Total <= 0 || l.Up <= 0 || l.Down <= 0 || l.Idle <= 0 || l.Rate < 0 {
+		return errors.New("a limit of the relay is not positive")
+	}
+	return nil
+}
+
+// insideBuffer is the size of each of the two buffers of a socket that was
+// accepted, of which the kernel uses twice that for what it keeps beside bytes.
+const insideBuffer = 208 << 10
+
+// Server relays until Close.
+type Server struct {
+	cfg       Config
+	up, down  *budget
+	rate      *bucket
+	slots     chan struct{} // one token for each open connection
+	ctx       context.Context
+	cancel    context.CancelFunc
+	wg        sync.WaitGroup // every goroutine
+	mu        sync.Mutex
+	listeners []*net.TCPListener
+	conns     map[*conn]struct{}
+	total     int
+	over      result.Verdict // why no connection is taken any more, "": they are
+}
+
+// Start begins to accept. It takes the listeners over, and has closed them when
+// it fails.
+func Start(cfg Config, listeners []*net.TCPListener) (*Server, error) {
+	if err := cfg.Limits.Check(); err != nil {
+		for _, l := range listeners {
+			l.Close()
+		}
+		return nil, err
+	}
+	if cfg.local == nil {
+		cfg.local = localAddr
+	}
+	s := &Server{
+		cfg: cfg, up: newBudget(cfg.Limits.Up), down: newBudget(cfg.Limits.Down), rate: newBucket(cfg.Limits.Rate),
+		slots: make(chan struct{}, cfg.Limits.Open), listeners: listeners, conns: map[*conn]struct{}{},
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for _, l := range listeners {
+		smallBuffers(l)
+		s.wg.Go(func() { s.accept(l) })
+	}
+	return s, nil
+}
+
+// Cut ends everything at once: every connection sees a reset.
+func (s *Server) Cut() {
+	s.end(result.RunEnded)
+	s.cancel()
+}
+
+// Close is Cut, and waits until no goroutine and no descriptor is left. It may be
+// called again.
+func (s *Server) Close() {
+	s.Cut()
+	s.wg.Wait()
+}
+
+// end cuts every connection, and takes no more: the kernel refuses those to come.
+func (s *Server) end(v result.Verdict) {
+	s.mu.Lock()
+	if s.over == "" {
+		s.over = v
+	}
+	s.stopListening()
+	var open []*conn
+	for c := range s.conns {
+		open = append(open, c)
+	}
+	s.mu.Unlock()
+	for _, c := range open {
+		c.cut(v, nil)
+	}
+}
+
+// stopListening is called with the lock held.
+func (s *Server) stopListening() {
+	for _, l := range s.listeners {
+		l.Close()
+	}
+	s.listeners = nil
+}
+
+// accept takes the connections of one listener. When all slots are taken it
+// waits with one in its hands, and those behind it stay in the backlog.
+func (s *Server) accept(l *net.TCPListener) {
+	for {
+		in, err := l.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// The host is short of descriptors or memory. Trying again at once
+			// would take a CPU for as long as it is.
+			if !s.pause(50 * time.Millisecond) {
+				return
+			}
+			continue
+		}
+		if !s.count() {
+			reset(in)
+			return
+		}
+		select {
+		case s.slots <- struct{}{}:
+		case <-s.ctx.Done():
+			reset(in)
+			return
+		}
+		s.wg.Go(func() {
+			defer func() { <-s.slots }()
+			s.serve(in)
+		})
+	}
+}
+
+// count takes one from the connections that a run may make, whatever becomes of
+// it: one that is refused costs the host work too.
+func (s *Server) count() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.total >= s.cfg.Limits.Total {
+		return false
+	}
+	if s.total++; s.total == s.cfg.Limits.Total {
+		s.stopListening()
+	}
+	return true
+}
+
+func (s *Server) pause(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// add makes c one that end cuts, or says why it may not begin.
+func (s *Server) add(c *conn) result.Verdict {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over == "" {
+		s.conns[c] = struct{}{}
+	}
+	return s.over
+}
+
+func (s *Server) remove(c *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.conns, c)
+}
+
+// smallBuffers bounds what the kernel holds for the sockets that are accepted
+// here: the host pays for them, and a program can fill them all. The way to the
+// program is loopback, whose throughput needs no more.
+func smallBuffers(l *net.TCPListener) {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, insideBuffer)
+		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, insideBuffer)
+	})
+}
+
+// localAddr is where the program connected to. A zone would be part of the
+// address, and such an address is in no list.
+func localAddr(in *net.TCPConn) netip.AddrPort {
+	a, ok := in.LocalAddr().(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	p := a.AddrPort()
+	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+}
+
+// reset closes so that the other end sees a reset, and nothing stays behind in
+// the kernel: no bytes to be sent, no TIME_WAIT.
+func reset(c *net.TCPConn) {
+	c.SetLinger(0)
+	c.Close()
+}
