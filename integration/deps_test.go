@@ -112,6 +112,7 @@ var imports = map[string][]string{
 	"pkg/egress/route":    {},
 	"pkg/egress/lookup":   {},
 	"pkg/egress/resolver": {"pkg/egress/hosts", "pkg/egress/lookup", "pkg/egress/names"},
+	"pkg/egress":          {"pkg/egress/hosts", "pkg/egress/lookup", "pkg/egress/names", "pkg/egress/record", "pkg/egress/relay", "pkg/egress/resolver", "pkg/result"},
 	"pkg/egress/hello":    {},
 	"pkg/egress/record":   {"pkg/result", "internal/refusal"},
 	"pkg/egress/relay":    {"pkg/egress/hello", "pkg/egress/hosts", "pkg/egress/names", "pkg/egress/reach", "pkg/egress/record", "pkg/egress/route", "pkg/result"},

@@ -4,16 +4,22 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"sandglass/internal/sys"
+	"sandglass/internal/testkit"
 	"sandglass/pkg/result"
+
+	"golang.org/x/sys/unix"
 )
 
 var past = time.Unix(1, 0)
@@ -215,6 +221,53 @@ func TestControl(t *testing.T) {
 			t.Errorf("%s: %v, want %q", a.address, err, a.want)
 		}
 	}
+}
+
+// An address that is public, and this host's: what listens on it may be open to
+// the machine alone.
+func TestOwnPublicAddress(t *testing.T) {
+	testkit.Requires(t, "root")
+	w := build(t, setup{server: listen(t)})
+	c := &conn{s: w.relay, dest: netip.MustParseAddrPort("198.18.1.0:443")}
+	public := netip.MustParseAddr("192.88.98.1")
+	if why := c.judge(public); why != "" {
+		t.Errorf("an address of another host: %q", why)
+	}
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with the goroutine
+		err := ownAddress(public)
+		if why := c.judge(public); err == nil && why != "an address of this host" {
+			err = fmt.Errorf("an address of this host: %q", why)
+		}
+		done <- err
+	}()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// ownAddress gives the thread a network namespace with a on its loopback.
+func ownAddress(a netip.Addr) error {
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		return err
+	}
+	if err := sys.LoopbackUp(); err != nil {
+		return err
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	r, err := unix.NewIfreq("lo")
+	if err != nil {
+		return err
+	}
+	if err := r.SetInet4Addr(a.AsSlice()); err != nil {
+		return err
+	}
+	return unix.IoctlIfreq(fd, unix.SIOCSIFADDR, r)
 }
 
 func TestShare(t *testing.T) {
