@@ -64,8 +64,10 @@ var mutations = []mutation{
 		{"pkg/rootfs/layers.go", `Data: []byte("hidepid=ptraceable")`, `Data: nil`}}},
 	{control: "init not dumpable", fail: []string{"TestProcessesOfTheHostAreUnseen"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0)", "return unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)"}, noLandlock}},
-	{control: "default signals of init", fail: []string{"TestNoSignalFromInsideReachesInit", "TestNoSignalByAsyncIO"}, edits: []edit{
-		{"pkg/boxinit/steps.go", `		{"default signals of init", defaultSignals},
+	{control: "ignored signals, not defaults", fail: []string{"TestInitCatchesNoSignal"}, edits: []edit{
+		{"internal/sys/sys.go", "sigDfl, sigIgn = uintptr(0), uintptr(1)", "sigDfl, sigIgn = uintptr(0), uintptr(0)"}}},
+	{control: "ignore signals to init", fail: []string{"TestNoSignalFromInsideReachesInit", "TestNoSignalByAsyncIO"}, edits: []edit{
+		{"pkg/boxinit/steps.go", `		{"ignore signals to init", ignoreSignals},
 `, ""}, noLandlock}},
 	{control: "landlock", fail: []string{"TestLandlockIsReported", "TestLandlockAloneStopsASignal"}, edits: []edit{noLandlock}},
 	{control: "masked paths of proc", fail: []string{"TestProcIsMasked"}, edits: []edit{
@@ -168,7 +170,7 @@ var mutations = []mutation{
 	{control: "owner of the user namespace", fail: []string{"TestKernelQuotasAreChargedToTheSandbox"}, edits: []edit{
 		{"pkg/launch/spawn.go", "	p.Owner = id.owner()\n", ""}}},
 	{control: "no handler left in init", fail: []string{"TestInitCatchesNoSignal"}, edits: []edit{
-		{"pkg/boxinit/steps.go", "return sys.DefaultPerThread()", "return nil"}}},
+		{"pkg/boxinit/steps.go", "return sys.IgnorePerThread()", "return nil"}}},
 	{control: "socket buffers on cgroup v1", pkg: "limits", fail: []string{"TestSocketBuffers"}, edits: []edit{
 		{"pkg/cgroup/v1.go", "if c := g.socketsV1(d); c != nil {", "if c := (*cause)(nil); c != nil {"}}},
 	{control: "descriptors seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds", "TestMemoryHidden"}, edits: []edit{

@@ -102,6 +102,10 @@ func TestInitCatchesNoSignal(t *testing.T) {
 		if got := status(t, l.init, "SigCgt"); got != "0000000000000000" {
 			t.Errorf("init has handlers for %s, want none", got)
 		}
+		// All but SIGKILL, SIGSTOP and SIGCHLD: whatever one of its threads blocks.
+		if got := status(t, l.init, "SigIgn"); got != fmt.Sprintf("%016x", ^uint64(1<<8|1<<18|1<<16)) {
+			t.Errorf("init ignores %s", got)
+		}
 	})
 }
 
@@ -116,7 +120,7 @@ func TestNoSignalToBeQueued(t *testing.T) {
 			cmd.Path = "/bin/sh"
 		}
 		o := testkit.Run(t, testkit.Opts{Who: who, Setup: none}, "--", "echo", "ran")
-		want := "init: default signals of init: no signal can be queued: the user's limit on signals that wait (ulimit -i) is used up"
+		want := "init: ignore signals to init: no signal can be queued: the user's limit on signals that wait (ulimit -i) is used up"
 		if o.Exit != 125 || o.Result.Outcome != result.Failed || o.Result.Error != want || o.Stdout != "" {
 			t.Errorf("exit %d, %s, %q, stdout %q", o.Exit, o.Result.Outcome, o.Result.Error, o.Stdout)
 		}

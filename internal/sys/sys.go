@@ -88,29 +88,37 @@ func (c *Calls) DefaultSignals(name string) {
 // thread (sigPerThreadSyscall, SIGRTMIN+1 of the kernel's own numbers).
 const perThread = 33
 
-// DefaultSignals gives every signal of this process its default disposition,
-// but for the one that ClearAllCaps needs: a stray one of those does nothing.
-// SIGCHLD's default is right for a parent that waits.
-func DefaultSignals() error {
+// IgnoreSignals has this process ignore every signal, but for the one that
+// ClearAllCaps needs: a stray one of those does nothing. SIGCHLD has its default,
+// which is to be ignored as well, and right for a parent that waits.
+func IgnoreSignals() error {
 	for sig := 1; sig <= 64; sig++ {
+		handler := sigIgn
 		switch unix.Signal(sig) {
 		case unix.SIGKILL, unix.SIGSTOP, perThread:
 			continue
+		case unix.SIGCHLD:
+			handler = sigDfl
 		}
-		if err := defaultSignal(sig); err != nil {
+		if err := dispose(sig, handler); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// DefaultPerThread does it for the one that was left, when no call is to be made
+// IgnorePerThread does it for the one that was left, when no call is to be made
 // on every thread any more: its handler would run for each that is sent from
 // inside, on time that no limit counts.
-func DefaultPerThread() error { return defaultSignal(perThread) }
+func IgnorePerThread() error { return dispose(perThread, sigIgn) }
 
-func defaultSignal(sig int) error {
-	var act sigaction
+// DefaultSignal gives a signal of this process its default disposition.
+func DefaultSignal(sig unix.Signal) error { return dispose(int(sig), sigDfl) }
+
+const sigDfl, sigIgn = uintptr(0), uintptr(1) // SIG_DFL, SIG_IGN
+
+func dispose(sig int, handler uintptr) error {
+	act := sigaction{handler: handler}
 	_, _, e := unix.RawSyscall6(unix.SYS_RT_SIGACTION, uintptr(sig), uintptr(unsafe.Pointer(&act)), 0, 8, 0, 0)
 	if e != 0 {
 		return e

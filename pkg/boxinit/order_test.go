@@ -55,7 +55,7 @@ func TestOrderKeeps(t *testing.T) {
 		before, after string
 	}{
 		{steps, "hide init", "start program"},
-		{steps, "default signals of init", "start program"},
+		{steps, "ignore signals to init", "start program"},
 		{steps, "die with the supervisor", "start program"},
 		{steps, "mounts", "landlock ruleset"},
 		{steps, "landlock ruleset", "quotas"}, // the kernel counts a detached mount as a namespace

@@ -53,7 +53,7 @@ func Steps() []Step {
 		{"seal descriptors", sealDescriptors},
 		{"ordinary priority", ordinaryPriority},
 		{"hide init", hideInit},
-		{"default signals of init", defaultSignals},
+		{"ignore signals to init", ignoreSignals},
 		{"die with the supervisor", dieWithSupervisor},
 		{"receive the plan", receivePlan},
 		{"find the quotas", findQuotas},
@@ -85,16 +85,23 @@ func sealDescriptors(*box) error {
 // binary, cannot be opened for writing (CVE-2019-5736).
 func hideInit(*box) error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
 
-// defaultSignals takes Go's handlers away. The kernel drops every signal that
-// comes from inside a PID namespace for its init, unless init has a handler for
-// it (pid_namespaces(7)); Go's runtime has one for each, so that without this
-// the program, which has init's user id, could end the run with kill(1, SIGTERM).
-func defaultSignals(*box) error {
-	if err := sys.DefaultSignals(); err != nil {
+// ignoreSignals takes Go's handlers away: a signal of the program's, which has
+// init's user id, would else end the run. The kernel drops every signal that comes
+// from inside a PID namespace for its init, unless init has a handler for it
+// (pid_namespaces(7)); Go's runtime has one for each.
+//
+// The default disposition is not enough. A signal that init's first thread blocks
+// at the moment, as Go's runtime does while it starts a thread and Start while
+// there is a child, is not dropped, and where another thread does not block it the
+// kernel ends the whole process without another look at whose it is
+// (complete_signal in kernel/signal.c asks for SIG_DFL alone). On a slow machine
+// every seventh program that signaled PID 1 as soon as it ran ended it.
+func ignoreSignals(*box) error {
+	if err := sys.IgnoreSignals(); err != nil {
 		return err
 	}
 	// Here as well, so that nothing of the program runs where it cannot end well.
-	return reachThreads("default signals of init")
+	return reachThreads("ignore signals to init")
 }
 
 // reachThreads keeps init from waiting for ever where the kernel queues no
@@ -212,7 +219,7 @@ func dropOwnCaps(*box) error {
 	if err := sys.ClearAllCaps(); err != nil {
 		return err
 	}
-	return sys.DefaultPerThread()
+	return sys.IgnorePerThread()
 }
 
 // filterSelf puts init under a filter too: whatever might take init over from

@@ -57,7 +57,7 @@ type trial struct {
 
 func trials() []trial {
 	return []trial{
-		{name: userNS, steps: []string{"seal descriptors", "ordinary priority", "hide init", "default signals of init"}},
+		{name: userNS, steps: []string{"seal descriptors", "ordinary priority", "hide init", "ignore signals to init"}},
 		{name: mountNS, flag: unix.CLONE_NEWNS},
 		{name: pidNS, flag: unix.CLONE_NEWPID},
 		{name: netNS, flag: unix.CLONE_NEWNET, steps: []string{"loopback"}},

@@ -199,7 +199,7 @@ func dumpCore([]string) {
 	unix.Chdir("/out")
 	unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{Cur: 1 << 30, Max: 1 << 30})
 	// The kernel's own action, not the Go runtime's handler.
-	sys.DefaultSignals()
+	sys.DefaultSignal(unix.SIGSEGV)
 	unix.Kill(unix.Getpid(), unix.SIGSEGV)
 	hold()
 }
