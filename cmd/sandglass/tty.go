@@ -1,9 +1,11 @@
 package main
 
 import (
+	"io"
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,6 +25,8 @@ type tty struct {
 	in       int // the terminal that is raw, -1 for none
 	was, raw unix.Termios
 	guard    *guard
+	keys     *keys
+	spoke    atomic.Bool // the program wrote what a terminal may answer to
 	resize   chan sandbox.Window
 	signals  chan os.Signal
 	mu       sync.Mutex // guards left
@@ -45,7 +49,10 @@ func enter(p *policy.Parsed) (*tty, error) {
 				Hint("sandglass run -t -- COMMAND   # a terminal inside that nobody types into")
 		}
 		t.in, t.was, t.raw = unix.Stdin, *was, rawMode(*was)
-		if t.guard, err = watchOver(t.was, t.raw); err != nil {
+		if t.keys, err = newKeys(); err == nil {
+			t.guard, err = watchOver(t.was, t.raw)
+		}
+		if err != nil {
 			return nil, refusal.Newf("-it: starting the process that resets the terminal: %v", err)
 		}
 		signal.Notify(t.signals, syscall.SIGCONT)
@@ -55,12 +62,20 @@ func enter(p *policy.Parsed) (*tty, error) {
 	return t, nil
 }
 
-// join gives the terminal inside the caller's size, and later ones.
+// join gives the terminal inside the caller's size, and later ones, and what is
+// typed.
 func (t *tty) join(spec *sandbox.Spec) {
 	if t == nil {
 		return
 	}
 	spec.Window, spec.Resize = size(), t.resize
+	if t.in >= 0 {
+		spec.Stdin = t.keys
+		go t.follow()
+		if spec.Stdout == io.Writer(os.Stdout) && same(t.in, unix.Stdout) {
+			spec.Stdout = t
+		}
+	}
 	go t.listen()
 }
 
@@ -97,6 +112,8 @@ func (t *tty) listen() {
 		case syscall.SIGCONT:
 			if foreground(t.in) {
 				set(t.in, &t.raw)
+			} else {
+				go t.turn()
 			}
 			fallthrough
 		case syscall.SIGWINCH:
@@ -134,6 +151,8 @@ func (t *tty) leave() {
 // sequences of its, must not be read by the caller's shell as a command line.
 func (t *tty) reset() {
 	if foreground(t.in) {
+		t.hush()
+		t.keys.stop.Close()
 		unix.IoctlSetInt(t.in, unix.TCFLSH, unix.TCIFLUSH)
 		set(t.in, &t.was)
 	}

@@ -55,18 +55,79 @@ func TestTerminalIsRestored(t *testing.T) {
 	})
 }
 
-// SIGKILL leaves nothing that could reset the terminal but the guard, and that
-// does not fight with a shell that was quicker.
+// What ends sandglass with nothing done, a crash or SIGKILL to all of its job,
+// leaves the terminal to the guard, and it nothing for the shell to read.
 func TestTerminalIsRestoredAfterSIGKILL(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		p := sit(t, who, "-it", "--timeout", "60s", "--", "sh", "-c", "echo up; sleep 1000")
-		p.Expect("up\r\n")
-		if !p.Raw() {
-			t.Errorf("the terminal was not raw: %+v", p.Settings())
+		for _, c := range []struct {
+			name string
+			kill func(p *person)
+			exit int
+		}{
+			{"SIGKILL", func(p *person) { p.run.Kill() }, 137},
+			{"SIGKILL to the job", func(p *person) { syscall.Kill(-p.run.PID(), syscall.SIGKILL) }, 137},
+			{"SIGKILL while it is stopped", func(p *person) {
+				p.run.Signal(syscall.SIGSTOP)
+				testkit.Eventually(t, "the stop", func() bool { return stat(strconv.Itoa(p.run.PID()))[0] == "T" })
+				p.Type("nobody reads this\r")
+				p.run.Kill()
+			}, 137},
+			// Go's runtime ends with these as after a panic: exit code 2 and a trace.
+			{"SIGSEGV", func(p *person) { p.run.Signal(syscall.SIGSEGV) }, 2},
+			{"SIGABRT", func(p *person) { p.run.Signal(syscall.SIGABRT) }, 2},
+		} {
+			p := sit(t, who, "-it", "--timeout", "60s", "--", "sh", "-c", "echo up; exec sleep 1000")
+			p.Expect("up\r\n")
+			if !p.Raw() {
+				t.Errorf("%s: the terminal was not raw: %+v", c.name, p.Settings())
+			}
+			c.kill(p)
+			if o := p.run.Wait(); o.Exit != c.exit {
+				t.Errorf("%s: exit %d, want %d", c.name, o.Exit, c.exit)
+			}
+			testkit.Eventually(t, "the terminal as it was", func() bool { return p.Settings() == p.before })
+			p.nothingTyped(c.name)
 		}
+	})
+}
+
+// A guard that comes late does not fight with a shell that was quicker, and
+// takes nothing of what is typed for that.
+func TestGuardLeavesTheShellItsTerminal(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		p := sit(t, who, "-it", "--timeout", "60s", "--", "sh", "-c", "echo up; exec sleep 1000")
+		p.Expect("up\r\n")
+		list := guards(t, p.run.PID())
+		if len(list) != 1 {
+			t.Fatalf("guards %v", list)
+		}
+		end, err := unix.PidfdOpen(list[0], 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer unix.Close(end)
+		if err := syscall.Kill(list[0], syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the guard's stop", func() bool { return stat(strconv.Itoa(list[0]))[0] == "T" })
 		p.run.Kill()
 		p.run.Wait()
-		testkit.Eventually(t, "the terminal as it was", func() bool { return p.Settings() == p.before })
+		shell := p.Settings() // as readline sets it: still raw, but for what a line editor needs
+		shell.Lflag |= unix.ISIG
+		shell.Oflag |= unix.OPOST
+		if err := unix.IoctlSetTermios(int(p.Slave.Fd()), unix.TCSETS, &shell); err != nil {
+			t.Fatal(err)
+		}
+		p.Type("ls\r")
+		syscall.Kill(list[0], syscall.SIGCONT)
+		testkit.WaitPidfd(t, end)
+		if now := p.Settings(); now != shell {
+			t.Errorf("the terminal is not as the shell has set it: %+v, want %+v", now, shell)
+		}
+		line := make([]byte, 3)
+		if n, err := p.Slave.Read(line); err != nil || string(line[:n]) != "ls\r" {
+			t.Errorf("the shell read %q, %v", line[:n], err)
+		}
 	})
 }
 
@@ -129,7 +190,7 @@ func guards(t *testing.T, parent int) (list []int) {
 // a shell does: it is raw again, and has the size of now.
 func TestContinued(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		p := sit(t, who, "-it", "--timeout", "60s", "--", "sh", "-c", "echo up; read x; echo got $x; stty size")
+		p := sit(t, who, "-it", "--timeout", "60s", "--", "sh", "-c", "echo up; read x; echo got $x; until [ \"$(stty size)\" = '44 102' ]; do :; done; echo sized")
 		p.Expect("up\r\n")
 		p.run.Signal(syscall.SIGSTOP)
 		testkit.Eventually(t, "the stop", func() bool { return stat(strconv.Itoa(p.run.PID()))[0] == "T" })
@@ -140,7 +201,7 @@ func TestContinued(t *testing.T) {
 		p.run.Signal(syscall.SIGCONT)
 		testkit.Eventually(t, "a raw terminal", p.Raw)
 		p.Type("it\r")
-		p.Expect("got it\r\n44 102\r\n")
+		p.Expect("got it\r\nsized\r\n")
 		p.ends(result.Exited, 0)
 	})
 }
@@ -166,6 +227,44 @@ func TestBackgroundJob(t *testing.T) {
 		}
 		if now := x.Settings(); now != before {
 			t.Errorf("the terminal is not as it was: %+v, before %+v", now, before)
+		}
+	})
+}
+
+// Stopped by somebody, sent to the background and fetched again, it goes on: the
+// time in the background is no end of what is typed, with a key for the shell
+// meanwhile and without.
+func TestJobGoesOn(t *testing.T) {
+	testkit.Requires(t, "bash")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		for _, meanwhile := range []string{"read x", "sleep 1"} {
+			x := testkit.NewTerminal(t)
+			before := x.Settings()
+			p := x.Start(testkit.Opts{Who: who, Setup: func(cmd *exec.Cmd) {
+				cmd.Args = append([]string{"bash", "--norc", "--noprofile", "-ic",
+					`set -m; "$@"; bg; echo in the back; ` + meanwhile + `; fg; echo "code $?"`, "bash"}, cmd.Args...)
+				cmd.Path = "/bin/bash"
+			}}, "-it", "--timeout", "60s", "--", "sh", "-c", "echo up; read x; echo got $x; exit 5")
+			x.Expect("up\r\n")
+			shell := strconv.Itoa(p.PID())
+			children, err := os.ReadFile("/proc/" + shell + "/task/" + shell + "/children")
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(children)))
+			if err != nil || pid == 0 {
+				t.Fatalf("the shell's children: %q, %v", children, err)
+			}
+			syscall.Kill(pid, syscall.SIGSTOP)
+			x.Expect("in the back\r\n")
+			if meanwhile == "read x" {
+				x.Type("\n")
+			}
+			testkit.Eventually(t, "a raw terminal", x.Raw)
+			x.Type("it\r")
+			x.Expect("got it\r\n")
+			x.Expect("code 5\r\n")
+			p.Wait()
+			if now := x.Settings(); now != before {
+				t.Errorf("%s: the terminal is not as it was: %+v, before %+v", meanwhile, now, before)
+			}
 		}
 	})
 }
