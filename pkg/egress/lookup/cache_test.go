@@ -169,6 +169,9 @@ func TestAtOnce(t *testing.T) {
 	for range AtOnce {
 		<-begun
 	}
+	if n := cap(cache.slots); len(cache.slots) != n {
+		t.Errorf("%d of %d slots are taken", len(cache.slots), n)
+	}
 	if _, err := cache.Lookup(t.Context(), "known.example"); err != nil {
 		t.Errorf("what is known is not answered: %v", err)
 	}
@@ -219,8 +222,14 @@ func TestBounds(t *testing.T) {
 // refused, and Close ends them all.
 func TestBusy(t *testing.T) {
 	before := runtime.NumGoroutine()
+	var begun, ended atomic.Int32
 	cache := New(func(ctx context.Context, _ string) ([]netip.Addr, error) {
+		begun.Add(1)
 		<-ctx.Done()
+		for range 1000 {
+			runtime.Gosched()
+		}
+		ended.Add(1)
 		return nil, ctx.Err()
 	})
 	gone, cancel := context.WithCancel(t.Context())
@@ -234,6 +243,9 @@ func TestBusy(t *testing.T) {
 		t.Errorf("%v, want ErrBusy", err)
 	}
 	cache.Close()
+	if b, e := begun.Load(), ended.Load(); b != e {
+		t.Errorf("%d lookups began and %d ended before Close did", b, e)
+	}
 	if _, err := cache.Lookup(t.Context(), "h0.example"); err != context.Canceled && err != ErrClosed {
 		t.Errorf("after Close: %v", err)
 	}

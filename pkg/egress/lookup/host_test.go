@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -150,6 +151,47 @@ func TestHostCloses(t *testing.T) {
 	goroutines(t, routines)
 	if _, err := h.dial(t.Context(), "udp", "127.0.0.1:53"); err != net.ErrClosed {
 		t.Errorf("a dial after Close: %v", err)
+	}
+}
+
+// deaf is a connection that no deadline ends: a Read waits for Close, and takes
+// its time then.
+type deaf struct {
+	net.Conn
+	reading, closed chan struct{}
+	read            atomic.Bool
+}
+
+func (d *deaf) SetDeadline(time.Time) error { return nil }
+func (d *deaf) Write(b []byte) (int, error) { return len(b), nil }
+func (d *deaf) Close() error                { close(d.closed); return nil }
+func (d *deaf) Read([]byte) (int, error) {
+	close(d.reading)
+	<-d.closed
+	for range 1000 {
+		runtime.Gosched()
+	}
+	d.read.Store(true)
+	return 0, net.ErrClosed
+}
+
+// TestCloseWaits: Close ends what reads for ever, and returns after it.
+func TestCloseWaits(t *testing.T) {
+	h := NewHost()
+	d := &deaf{reading: make(chan struct{}), closed: make(chan struct{})}
+	h.dialer = func(context.Context, string, string) (net.Conn, error) { return d, nil }
+	c, err := h.dial(t.Context(), "tcp", "127.0.0.1:53")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { // as the resolver does
+		c.Read(nil)
+		c.(*stream).done()
+	}()
+	<-d.reading
+	h.Close()
+	if !d.read.Load() {
+		t.Error("Close did not wait for the reader")
 	}
 }
 

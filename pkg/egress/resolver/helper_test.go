@@ -27,6 +27,7 @@ type host struct {
 	mu      sync.Mutex
 	asked   []string
 	refused []string
+	ended   []error       // of slow lookups that were not released
 	slow    chan struct{} // takes one for each slow lookup that has begun
 	release chan struct{}
 }
@@ -47,6 +48,9 @@ func (h *host) lookup(ctx context.Context, name string) ([]netip.Addr, error) {
 		select {
 		case <-h.release:
 		case <-ctx.Done():
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			h.ended = append(h.ended, ctx.Err())
 			return nil, ctx.Err()
 		}
 	}

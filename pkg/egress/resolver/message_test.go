@@ -47,6 +47,7 @@ func TestMessages(t *testing.T) {
 	chaos := slices.Clone(q)
 	chaos[len(chaos)-1] = 3
 	pointer := append(slices.Clone(q[:header]), 0xc0, 0, 0, 1, 0, 1)
+	counted := append(slices.Clone(q[:header]), 0xc0, 5, 0, 1, 0, 1) // the count of questions and what is behind it, a name of one NUL
 	loop := append(slices.Clone(q[:header]), 0xc0, 12, 0, 1, 0, 1)
 	behind := append(slices.Clone(q[:header]), 1, 'x', 0xc0, 12, 0, 1, 0, 1)
 	reserved := append(slices.Clone(q[:header]), 0x80, 0, 0, 1, 0, 1)
@@ -70,6 +71,7 @@ func TestMessages(t *testing.T) {
 		{"an answer in it", with(q, [4]uint16{1, 1}, opt(0, false, "")), "FormatError"},
 		{"an authority in it", with(q, [4]uint16{1, 0, 1}, opt(0, false, "")), "FormatError"},
 		{"a pointer into the header", pointer, "FormatError"},
+		{"a pointer to the counts", counted, "FormatError"},
 		{"a pointer to itself", loop, "FormatError"},
 		{"a pointer in the middle", behind, "FormatError"},
 		{"a reserved label", reserved, "FormatError"},

@@ -2,10 +2,13 @@ package resolver
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
+	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -77,7 +80,19 @@ func TestUDP(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Errorf("ServePacket: %v", err)
 	}
+	canceled(t, h, 1)
 	done()
+}
+
+// canceled checks that so many lookups ended because nobody waited for them, and
+// none by its own time limit.
+func canceled(t *testing.T, h *host, n int) {
+	t.Helper()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if want := slices.Repeat([]error{context.Canceled}, n); !slices.Equal(h.ended, want) {
+		t.Errorf("lookups ended by %v, want %v", h.ended, want)
+	}
 }
 
 // TestUDPBusy: only so many queries wait for the host; more are told to come
@@ -99,6 +114,7 @@ func TestUDPBusy(t *testing.T) {
 		t.Error(got)
 	}
 	stop()
+	canceled(t, h, maxWaiting)
 	done()
 }
 
@@ -192,6 +208,7 @@ func TestTCPEnds(t *testing.T) {
 	}
 	client.Close()
 	<-ended
+	canceled(t, h, 1)
 	done()
 }
 
@@ -235,6 +252,42 @@ func TestTCPBusy(t *testing.T) {
 	}
 	done()
 }
+
+// TestTCPHalf: a client that closes its side after its last query still waits
+// for the answer.
+func TestTCPHalf(t *testing.T) {
+	s, h := newServer(t, "slow.example")
+	c := &half{timed: timed{in: bytes.NewReader(framed(ask(t, "slow.example.", a)))}, end: make(chan struct{})}
+	ended := make(chan struct{})
+	go func() { defer close(ended); s.ServeConn(c) }()
+	<-h.slow
+	<-c.end
+	for range 1000 {
+		runtime.Gosched() // what the end of its side brings about happens now
+	}
+	close(h.release)
+	<-ended
+	if got := unframed(t, &c.out); got != "Success slow.example. slow.example.=198.18.1.1" {
+		t.Error(got)
+	}
+}
+
+// half is a connection whose other side has closed, and reads on.
+type half struct {
+	timed
+	end chan struct{}
+	out bytes.Buffer
+}
+
+func (c *half) Read(b []byte) (int, error) {
+	n, err := c.in.Read(b)
+	if err != nil {
+		close(c.end)
+	}
+	return n, err
+}
+
+func (c *half) Write(b []byte) (int, error) { return c.out.Write(b) }
 
 // timed is a connection that never gives anything and remembers its deadlines.
 type timed struct {
