@@ -169,8 +169,8 @@ func TestAtOnce(t *testing.T) {
 	for range AtOnce {
 		<-begun
 	}
-	if n := cap(cache.slots); len(cache.slots) != n {
-		t.Errorf("%d of %d slots are taken", len(cache.slots), n)
+	if n := len(cache.slots); n != AtOnce || cap(cache.slots) != AtOnce {
+		t.Errorf("%d of %d slots are taken, want %d", n, cap(cache.slots), AtOnce)
 	}
 	if _, err := cache.Lookup(t.Context(), "known.example"); err != nil {
 		t.Errorf("what is known is not answered: %v", err)
