@@ -4,7 +4,9 @@
 #
 #   hack/test.sh [GO TEST FLAGS] PACKAGE...
 #
-# SANDGLASS_TEST_JSON=FILE keeps what go test -json said, for the table of
+# SANDGLASS_TEST_JSON=FILE keeps what # As the command is built: one that links C cannot be a sandbox's PID 1.
+export CGO_ENABLED=0
+go test -json said, for the table of
 # hack/test-all.sh.
 set -uo pipefail
 cd "$(dirname "$0")/.."

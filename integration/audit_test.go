@@ -17,7 +17,7 @@ import (
 const auditDoc = "docs/AUDIT.md"
 
 // coreDirs are the packages that belong to the security core with every file.
-var coreDirs = []string{"internal/sys", "pkg/boxinit", "pkg/mount", "pkg/wire", "pkg/launch", "pkg/denials", "pkg/artifacts"}
+var coreDirs = []string{"internal/sys", "pkg/boxinit", "pkg/mount", "pkg/wire", "pkg/launch", "pkg/denials", "pkg/egress", "pkg/artifacts"}
 
 var (
 	auditRow = regexp.MustCompile("^\\| `([a-z0-9_./-]+)` \\| (\\d+) \\|")

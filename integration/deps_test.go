@@ -101,7 +101,7 @@ var imports = map[string][]string{
 	"internal/deliver":  {},
 	"pkg/hostpath":      {"internal/deliver"},
 	"pkg/artifacts":     {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
-	"pkg/policy":        {"pkg/hostpath", "internal/refusal"},
+	"pkg/policy":        {"pkg/hostpath", "pkg/egress/hosts", "internal/refusal"},
 	"pkg/denials":       {"pkg/result", "pkg/seccomp/bpfvm", "pkg/seccomp/sysnum", "internal/sys"},
 	"pkg/rootfs":        {"pkg/wire", "internal/refusal", "rootfs"},
 	"pkg/runtimes":      {"internal/refusal"},

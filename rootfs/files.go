@@ -16,3 +16,12 @@ var Nsswitch string
 
 //go:embed etc/resolv.conf
 var Resolv string
+
+// NsswitchHosts and ResolvHosts are those of a run with a list of hosts. Its
+// resolver answers when the host's has, at most five seconds later.
+//
+//go:embed etc/nsswitch-hosts.conf
+var NsswitchHosts string
+
+//go:embed etc/resolv-hosts.conf
+var ResolvHosts string

@@ -57,7 +57,7 @@ func denial(d result.Denial, profile string) string {
 	}
 	switch {
 	case d.Kind == "host":
-		return what + " was out of reach " + times + ": there is no network but loopback"
+		return what + " was out of reach " + times + ": there is no network but loopback, and what --allow-host lists"
 	case profile == "default" && slices.Contains(debugAllows, d.What):
 		return what + " was refused " + times + ": run with --seccomp debug"
 	}

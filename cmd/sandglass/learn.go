@@ -10,6 +10,7 @@ import (
 	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
 	"sandglass/pkg/sandbox"
+	"sandglass/pkg/sandbox/outside"
 	"sandglass/pkg/seccomp/profile"
 )
 
@@ -67,7 +68,7 @@ func observe(p *policy.Parsed, log *learn.Log) (int, *sandbox.Result) {
 	defer term.leave()
 	until := untilSignal(term.leave)
 	defer until.stop()
-	res, _, err := supervise(p, until, term, sandbox.Spec{Spec: p.Spec, Observe: log.Observe})
+	res, _, err := supervise(p, until, term, sandbox.Spec{Spec: p.Spec, Outside: outside.New, Observe: log.Observe})
 	return finish(p, &res, err, sink), &res
 }
 

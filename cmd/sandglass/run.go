@@ -9,6 +9,7 @@ import (
 	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
 	"sandglass/pkg/sandbox"
+	"sandglass/pkg/sandbox/outside"
 )
 
 func runCommand(args []string) int {
@@ -30,7 +31,7 @@ func runCommand(args []string) int {
 	defer term.leave()
 	until := untilSignal(term.leave)
 	defer until.stop()
-	res, sig, err := supervise(&p, until, term, sandbox.Spec{Spec: p.Spec})
+	res, sig, err := supervise(&p, until, term, sandbox.Spec{Spec: p.Spec, Outside: outside.New})
 	code := finish(&p, &res, err, sink)
 	if _, lost := err.(*sandbox.Incomplete); lost && sig != 0 {
 		return 128 + sig // the caller ended the collection, or the program before it

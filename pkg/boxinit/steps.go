@@ -59,6 +59,7 @@ func Steps() []Step {
 		{"find the quotas", findQuotas},
 		{"hostname", setHostname},
 		{"loopback", loopback},
+		{"addresses and sockets of the listed hosts", openNetwork},
 		{"mounts", buildRoot},
 		{"landlock ruleset", prepareLandlock},
 		{"quotas", setQuotas},

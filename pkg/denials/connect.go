@@ -2,7 +2,9 @@ package denials
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,7 +18,7 @@ import (
 const maxAddress = 128
 
 // allowed notes what a call that the profile allows will meet: the sandbox's
-// network has loopback and no route, so a connection to anywhere else fails with
+// network has loopback, what stands for listed hosts, and no route, so a connection to anywhere else fails with
 // ENETUNREACH. The address is read from the caller's memory, which it may change
 // before the kernel reads it: a program can hide one, and gains nothing.
 func (w *Watch) allowed(n *sys.Notification) {
@@ -34,9 +36,19 @@ func (w *Watch) allowed(n *sys.Notification) {
 	if err != nil || !sys.NotificationValid(w.listener, n.ID) {
 		return
 	}
-	if to := unreachable(buf[:got]); to != "" {
+	if to := unreachable(buf[:got]); to != "" && !w.local(buf[:got]) {
 		w.seen.add(row{kind: "host", what: to, errno: "ENETUNREACH", program: name})
 	}
+}
+
+// local says whether a socket address is one of those that stand for listed hosts.
+func (w *Watch) local(b []byte) bool {
+	at, size := 4, 4
+	if binary.NativeEndian.Uint16(b) == unix.AF_INET6 {
+		at, size = 8, 16
+	}
+	addr, ok := netip.AddrFromSlice(b[at : at+size])
+	return ok && slices.ContainsFunc(w.Local, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
 }
 
 // unreachable is the address of a socket address that leads out, "" for others.

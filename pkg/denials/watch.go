@@ -10,6 +10,7 @@
 package denials
 
 import (
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
@@ -23,6 +24,9 @@ import (
 
 // Watch is the listener's side of one run.
 type Watch struct {
+	// Local are more addresses that are the sandbox's own, beside loopback.
+	Local []netip.Prefix
+
 	base   []bpfvm.Insn // what the profile says
 	filter []byte       // what the program gets
 	seen   table

@@ -60,7 +60,7 @@ func trials() []trial {
 		{name: userNS, steps: []string{"seal descriptors", "ordinary priority", "hide init", "ignore signals to init"}},
 		{name: mountNS, flag: unix.CLONE_NEWNS},
 		{name: pidNS, flag: unix.CLONE_NEWPID},
-		{name: netNS, flag: unix.CLONE_NEWNET, steps: []string{"loopback"}},
+		{name: netNS, flag: unix.CLONE_NEWNET, steps: []string{"loopback", "addresses and sockets of the listed hosts"}},
 		{name: ipcNS, flag: unix.CLONE_NEWIPC},
 		{name: utsNS, flag: unix.CLONE_NEWUTS, steps: []string{"hostname"}},
 		{name: cgroupNS, calls: []string{"cgroup namespace"}},

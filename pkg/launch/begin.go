@@ -9,7 +9,7 @@ import (
 // begin takes the word that the program runs, looks at it from outside, and lets
 // init go on.
 func (s *session) begin(m *message) bool {
-	if !s.started.IsZero() || !s.answer(m) {
+	if !s.started.IsZero() || s.networked != (s.box.Network != nil) || !s.answer(m) {
 		s.abort(wire.ErrMalformed)
 		return false
 	}

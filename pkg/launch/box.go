@@ -46,6 +46,9 @@ type Box struct {
 	Resize     <-chan Window
 	OutputKill bool
 
+	// Network answers on the sockets for listed hosts, nil for no network.
+	Network Network
+
 	// Denials answers for the program's filter, nil when it needs nobody.
 	Denials *denials.Watch
 

@@ -9,11 +9,15 @@ import (
 )
 
 // maxReports is how many frames init sends at most, and the end of file.
-const maxReports = 5
+const maxReports = 6
 
-// maxRights is how many descriptors init may send: the program's pidfd and the
-// artefact directory.
-const maxRights = 2
+// maxRights is how many descriptors init may send at once: the program's pidfd
+// and its listener. With Network they are maxSockets: the resolver's and one for
+// each port.
+const (
+	maxRights  = 2
+	maxSockets = 1 + wire.MaxPorts
+)
 
 // message is one report of init's with the descriptors that came with it.
 type message struct {
@@ -41,11 +45,14 @@ func listen(control *os.File) <-chan message {
 
 // receive reads one frame.
 func receive(control *os.File) message {
-	t, body, fds, err := wire.ReadFrameWithFiles(int(control.Fd()), wire.MaxReport, maxRights)
+	t, body, fds, err := wire.ReadFrameWithFiles(int(control.Fd()), wire.MaxReport, maxSockets)
 	if err != nil {
 		return message{err: err}
 	}
 	r, err := wire.DecodeReport(t, body)
+	if err == nil && t != wire.TypeNetwork && len(fds) > maxRights {
+		err = wire.ErrMalformed
+	}
 	if err != nil {
 		closeAll(fds)
 		return message{err: err}

@@ -55,6 +55,7 @@ type session struct {
 	full       chan struct{} // a stream passed its limit
 	out, err   *pump
 	tty        *os.File // the terminal's master, nil for none
+	networked  bool     // the sockets for the listed hosts are answered on
 	watch      *watchdog
 	usage      unix.Rusage   // of init and all that it or its end has reaped
 	setupCPU   time.Duration // of init until the program's start
@@ -252,6 +253,11 @@ func (s *session) handle(m message) bool {
 		// What ends after we killed says nothing about itself: init or a
 		// timeout(1) inside may still report the death of the other's child.
 		s.exited, s.late = m.report, s.cause != ""
+	case wire.TypeNetwork:
+		if err := s.connect(&m); err != nil {
+			s.abort(err)
+			return false
+		}
 	case wire.TypeTerminal:
 		if err := s.attach(m.fds); err != nil {
 			s.abort(err)

@@ -17,7 +17,7 @@ import (
 // initCaps are the capabilities, in the new user namespace only, that init
 // needs until the program starts: mounts and namespaces, the bounding set, lo,
 // the namespace's own quotas.
-var initCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_SYS_RESOURCE}
+var initCaps = []uintptr{unix.CAP_SYS_ADMIN, unix.CAP_SETPCAP, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SYS_RESOURCE}
 
 // Namespaces are always all new. The cgroup namespace is made by the program's
 // own process, for it must be rooted where the program is.

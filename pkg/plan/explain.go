@@ -28,6 +28,7 @@ type Explanation struct {
 	Child        []string          `json:"child"`  // the program's own process, in order
 	Program      Program           `json:"program"`
 	Seccomp      Seccomp           `json:"seccomp"`
+	Network      *Network          `json:"network,omitempty"` // none but loopback without it
 	Limits       map[string]string `json:"limits"`
 	Cgroup       Cgroup            `json:"cgroup"`
 	Rlimits      []string          `json:"rlimits"`
@@ -78,6 +79,9 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		Program:    p.Program,
 		Seccomp:    Seccomp{Name: p.Filter.Name, SHA256: p.Filter.SHA256, Instructions: len(p.Filter.BPF) / 8},
 		Limits:     limitTexts(&p.Spec), Cgroup: tree, Refused: tree.Lacks,
+	}
+	if e.Network, err = explainNetwork(&p.Spec); err != nil {
+		return nil, err
 	}
 	if mapped {
 		e.Identity.Host = "an unprivileged id of this run's own"
@@ -239,6 +243,7 @@ func (e *Explanation) Text() string {
 	for _, k := range sorted(e.Limits) {
 		line("  ", pad(k, 12), e.Limits[k])
 	}
+	e.Network.text(line)
 	line("  ", pad("rlimits", 12), strings.Join(e.Rlimits, " "))
 	line("cgroup      ", e.Cgroup.Tree)
 	for _, k := range sorted(e.Cgroup.Limits) {

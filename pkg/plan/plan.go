@@ -153,7 +153,7 @@ func (b *builder) input() {
 		Image: s.Image, Root: b.root, UID: s.User.UID, GID: s.User.GID,
 		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code,
 		Disk: s.Limits.Disk, DiskInodes: s.Limits.DiskInodes,
-		Proc: s.Proc != "none", Pty: s.Pty, Terminal: s.TTY, Workdir: s.Workdir,
+		Proc: s.Proc != "none", Pty: s.Pty, Network: len(s.Hosts) > 0, Terminal: s.TTY, Workdir: s.Workdir,
 		Size: rootfs.Size{Memory: s.Limits.Memory, CPUs: cpus.Count(s.Limits.MilliCPU)},
 	}
 }

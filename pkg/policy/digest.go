@@ -7,11 +7,13 @@ import (
 	"hash"
 	"slices"
 	"strings"
+
+	"sandglass/pkg/egress/hosts"
 )
 
 // digestVersion changes when a field is added, so that two versions of
 // sandglass never give one hash to two meanings.
-const digestVersion = "sandglass policy 5"
+const digestVersion = "sandglass policy 6"
 
 // Digest is the SHA-256 of the whole policy in hex: two runs with the same
 // digest were asked for the same, code and arguments included. A script's path
@@ -38,6 +40,7 @@ func (s Spec) Digest() string {
 	c.set("allow-degraded", s.AllowDegraded)
 	c.set("allow-mount", s.AllowMounts)
 	c.text("proc", s.Proc)
+	c.hosts(&s)
 	c.flag("pty", s.Pty)
 	c.text("cgroup-parent", s.CgroupParent)
 	c.text("out", s.Out)
@@ -46,6 +49,23 @@ func (s Spec) Digest() string {
 	c.flag("explain-denials", s.ExplainDenials)
 	c.flag("tty", s.TTY)
 	return hex.EncodeToString(c.Sum(nil))
+}
+
+// hosts counts as the list is meant.
+func (c canon) hosts(s *Spec) {
+	words := s.Hosts
+	if list, err := hosts.Parse(words); err == nil {
+		words = list.Strings()
+	}
+	c.set("hosts", words)
+	n := &s.Limits.Net
+	c.text("tls-sni-check", string(s.ServerNames))
+	c.num("net-open", n.Open)
+	c.num("net-total", n.Total)
+	c.num("net-upload", n.Upload)
+	c.num("net-download", n.Download)
+	c.num("net-rate", n.Rate)
+	c.num("net-idle", int64(n.Idle))
 }
 
 // canon writes name, length and bytes of every field: no field can be read as

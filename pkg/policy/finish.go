@@ -44,6 +44,9 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 		return err
 	}
 	s.Home = h.home(p)
+	if err := p.network(); err != nil {
+		return err
+	}
 	swap := p.pending.memorySwap
 	switch {
 	case swap != 0 && swap != s.Limits.Memory:

@@ -24,6 +24,7 @@ const (
 	groupFiles     = "Files"
 	groupLimits    = "Limits"
 	groupIsolation = "Isolation"
+	groupNetwork   = "Network"
 	groupResult    = "Result"
 	groupAlways    = "Accepted because docker run has them (always so here)"
 )
@@ -34,7 +35,7 @@ func RunFlags() []Flag {
 	var all []Flag
 	for _, part := range [][]Flag{
 		programFlags(), fileFlags(), limitFlags(), ioFlags(),
-		isolationFlags(), resultFlags(), alwaysFlags(), refusedFlags(),
+		isolationFlags(), networkFlags(), resultFlags(), alwaysFlags(), refusedFlags(),
 	} {
 		all = append(all, part...)
 	}

@@ -29,8 +29,8 @@ func fileFlags() []Flag {
 
 func isolationFlags() []Flag {
 	return []Flag{
-		{Name: "network", Arg: "none", Default: "none", Group: groupIsolation, Set: setNetwork,
-			Help: "loopback alone; there is no other network yet"},
+		{Name: "network", Arg: "none", Default: "none", Group: groupNetwork, Set: setNetwork,
+			Help: "loopback alone; hosts are listed one by one with --allow-host"},
 		{Name: "net", Arg: "none", Set: setNetwork},
 		{Name: "seccomp", Arg: "NAME|FILE.bpf", Default: "default", Group: groupIsolation, Set: setSeccomp,
 			Help: "system call profile: default, debug (tracing), minimal; or a filter made by profile compile"},

@@ -82,6 +82,13 @@ func TestFlags(t *testing.T) {
 		{"--security-opt seccomp=builtin --seccomp default", same},
 		{"--security-opt no-new-privileges | --security-opt no-new-privileges:true | --security-opt=no-new-privileges=true", same},
 		{"--pty", func(p *Parsed) { p.Spec.Pty = true }},
+		{"--allow-host example.org --allow-host *.example.net:8443", func(p *Parsed) { p.Spec.Hosts = []string{"example.org", "*.example.net:8443"} }},
+		{"--allow-host 192.0.2.0/24:80 --tls-sni-check all --net-connections 8 --net-connections-total 9 --net-upload 1m --net-download 2m --net-rate 64k --net-idle 1m",
+			func(p *Parsed) {
+				p.Spec.Hosts, p.Spec.ServerNames = []string{"192.0.2.0/24:80"}, SNIAll
+				p.Spec.Limits.Net = NetLimits{Open: 8, Total: 9, Upload: 1 << 20, Download: 2 << 20, Rate: 64 << 10, Idle: time.Minute}
+			}},
+		{"--tls-sni-check 443 --net-upload 64m", same},
 		{"--proc none", func(p *Parsed) { p.Spec.Proc = "none" }},
 		{"--cgroup-parent /a/b", func(p *Parsed) { p.Spec.CgroupParent = "/a/b" }},
 		{"--allow-degraded memory,cpu | --allow-degraded memory --allow-degraded cpu,memory",
@@ -163,8 +170,8 @@ func TestDefaultsAreDefault(t *testing.T) {
 	if want := okSpec(); !reflect.DeepEqual(p.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", p.Spec, want)
 	}
-	if len(line) != 2*17 {
-		t.Errorf("%d defaults are shown, want 17: %v", len(line)/2, line)
+	if len(line) != 2*23 {
+		t.Errorf("%d defaults are shown, want 23: %v", len(line)/2, line)
 	}
 }
 

@@ -91,6 +91,23 @@ alpine
 --ulimit fsize=4k --ulimit fsize=8k
 --ulimit stack=1k
 --ulimit nice=1
+--allow-host ''
+--allow-host example.org:
+--allow-host example.org:0
+--allow-host example.org,example.net
+--allow-host *
+--allow-host *.
+--allow-host 0.0.0.0/0
+--allow-host 10.1.2.3/8
+--allow-host https://example.org/
+--allow-host localhost:8080
+--allow-host example.org --network none
+--allow-host example.org --tls-sni-check no
+--allow-host example.org --net-connections 0
+--allow-host example.org --net-rate 1
+--allow-host example.org --net-idle 1ms
+--tls-sni-check off
+--net-upload 1m
 --device-read-bps /dev/vda
 --device-read-bps vda:1m
 --device-read-bps /dev/../etc:1m

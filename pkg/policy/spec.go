@@ -23,6 +23,8 @@ type Spec struct {
 	AllowDegraded []string // limits that may be held by less: memory, cpu, pids, io
 	AllowMounts   []string // dangerous mount sources that the caller named
 	Proc          string   // "default" or "none"
+	Hosts         []string // HOST[:PORT] that the program may reach by TCP, see hosts.Parse; none: no network
+	ServerNames   SNICheck // on which ports a TLS hello must name the host
 	Pty           bool     // pseudo-terminals inside, whose echo no CPU limit holds
 	CgroupParent  string   // absolute path below the cgroup mount, "" for the default
 
@@ -74,6 +76,8 @@ type Limits struct {
 	IO         []IOLimit     // none by default
 	OutFiles   int64         // entries of /out that are collected
 	OutBytes   int64         // bytes of all its files together; one may take them all
+
+	Net NetLimits // of a run with Hosts
 }
 
 // MaxFileSize is RLIMIT_FSIZE. Where the caller sets none it lies above the
@@ -85,6 +89,25 @@ func (l *Limits) MaxFileSize() int64 {
 	}
 	return l.Disk + 1<<20
 }
+
+// NetLimits bound what a run with listed hosts may do over the network.
+type NetLimits struct {
+	Open     int64         // connections at the same time; further ones wait
+	Total    int64         // connections in all; further ones are refused
+	Upload   int64         // bytes from the program, of all connections together
+	Download int64         // bytes to it
+	Rate     int64         // bytes a second, both directions together; 0: none
+	Idle     time.Duration // of one connection, then it is cut
+}
+
+// SNICheck says where the server name of a TLS hello is compared with the host.
+type SNICheck string
+
+const (
+	SNI443 SNICheck = "443" // connections to port 443
+	SNIAll SNICheck = "all" // every connection, which must all be TLS
+	SNIOff SNICheck = "off" // none
+)
 
 // IOLimit bounds one block device.
 type IOLimit struct {
@@ -113,6 +136,7 @@ func Default() Spec {
 		User:        User{UID: 65534, GID: 65534},
 		Seccomp:     "default",
 		Proc:        "default",
+		ServerNames: SNI443,
 		OutputLimit: OutputTruncate,
 		Limits: Limits{
 			Timeout:    10 * time.Second,
@@ -126,6 +150,7 @@ func Default() Spec {
 			Stack:      8 << 20,
 			OutFiles:   1000,
 			OutBytes:   256 << 20,
+			Net:        NetLimits{Open: 64, Total: 4096, Upload: 64 << 20, Download: 1 << 30, Idle: 5 * time.Minute},
 		},
 	}
 }

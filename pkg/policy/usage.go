@@ -45,7 +45,7 @@ func Usage(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(usageHead)
 	flags := RunFlags()
-	for _, group := range [...]string{groupProgram, groupFiles, groupLimits, groupIsolation, groupResult, groupAlways} {
+	for _, group := range [...]string{groupProgram, groupFiles, groupLimits, groupNetwork, groupIsolation, groupResult, groupAlways} {
 		b.WriteString("\n" + group + ":\n")
 		for _, f := range flags {
 			if f.Group == group && f.Help != "" {

@@ -118,9 +118,7 @@ func (e *encoder) result(r *Result) {
 	e.number(`{"schema":`, int64(schema))
 	e.text(`,"outcome":`, string(r.Outcome))
 	e.number(`,"exit_code":`, int64(r.ExitCode))
-	if r.Signal != 0 {
-		e.number(`,"signal":`, int64(r.Signal))
-	}
+	e.some(`,"signal":`, int64(r.Signal))
 	e.maybe(`,"error":`, r.Error)
 	if len(r.Hints) > 0 {
 		list(e, `,"hints":`, r.Hints, func(s *string) { value(*s) })
@@ -153,10 +151,11 @@ func (e *encoder) result(r *Result) {
 		e.number(`,"count":`, d.Count)
 		e.raw("}")
 	})
-	if r.DeniedMore != 0 {
-		e.number(`,"denied_more":`, r.DeniedMore)
-	}
+	e.some(`,"denied_more":`, r.DeniedMore)
 	list(e, `,"artifacts":`, r.Artifacts, e.artifact)
+	if r.Network != nil {
+		e.network(`,"network":`, r.Network)
+	}
 	e.raw("}\n")
 }
 
@@ -200,6 +199,42 @@ func (e *encoder) artifact(a *Artifact) {
 	e.maybe(`,"target":`, a.Target)
 	e.maybe(`,"skipped":`, a.Skipped)
 	e.raw("}")
+}
+
+func (e *encoder) network(before string, n *Network) {
+	e.raw(before)
+	list(e, `{"connections":`, n.Connections, e.connection)
+	e.some(`,"more_connections":`, n.MoreConnections)
+	list(e, `,"refused":`, n.Refused, func(r *RefusedHost) {
+		e.text(`{"host":`, r.Host)
+		e.some(`,"port":`, int64(r.Port))
+		e.text(`,"reason":`, r.Reason)
+		e.number(`,"count":`, r.Count)
+		e.raw("}")
+	})
+	e.some(`,"more_refused":`, n.MoreRefused)
+	e.number(`,"bytes_up":`, n.BytesUp)
+	e.number(`,"bytes_down":`, n.BytesDown)
+	e.raw("}")
+}
+
+func (e *encoder) connection(c *Connection) {
+	e.text(`{"host":`, c.Host)
+	e.number(`,"port":`, int64(c.Port))
+	e.maybe(`,"address":`, c.Address)
+	e.number(`,"bytes_up":`, c.BytesUp)
+	e.number(`,"bytes_down":`, c.BytesDown)
+	e.number(`,"duration_ms":`, c.DurationMS)
+	e.text(`,"verdict":`, string(c.Verdict))
+	e.maybe(`,"error":`, c.Error)
+	e.raw("}")
+}
+
+// some leaves out what is zero.
+func (e *encoder) some(before string, n int64) {
+	if n != 0 {
+		e.number(before, n)
+	}
 }
 
 // escape writes the inside of a JSON string.

@@ -57,6 +57,11 @@ func fill(v reflect.Value) {
 		v.SetString("é\"\\\u2028\x01<&>\x7f\u202e\U0001f600")
 	case reflect.Int, reflect.Int64:
 		v.SetInt(math.MinInt64 + 7)
+	case reflect.Uint16:
+		v.SetUint(math.MaxUint16 - 1)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem())
 	case reflect.Bool:
 		v.SetBool(true)
 	case reflect.Slice:

@@ -67,6 +67,7 @@ type Result struct {
 	Denied       []Denial   `json:"denied"` // filled only for a run that explains denials
 	DeniedMore   int64      `json:"denied_more,omitempty"`
 	Artifacts    []Artifact `json:"artifacts"`
+	Network      *Network   `json:"network,omitempty"` // of a run with a list of hosts
 }
 
 // Stream counts one output stream. Text or Base64 is filled only when the

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"sandglass/pkg/wire"
 	etcfiles "sandglass/rootfs"
 )
 
@@ -26,6 +27,8 @@ func (p *planner) etc() {
 		if !p.etcIn {
 			p.dir("/etc", 0o755)
 			p.synthetic()
+		} else if p.in.Network {
+			p.coverResolver()
 		}
 		return
 	}
@@ -53,9 +56,26 @@ func (p *planner) synthetic() {
 	p.file("/etc/group", Group(p.in.GID))
 	p.file("/etc/hostname", etcfiles.Hostname)
 	p.file("/etc/hosts", etcfiles.Hosts)
-	p.file("/etc/nsswitch.conf", etcfiles.Nsswitch)
-	p.file("/etc/resolv.conf", etcfiles.Resolv)
+	nsswitch, resolv := etcfiles.Nsswitch, etcfiles.Resolv
+	if p.in.Network {
+		nsswitch, resolv = etcfiles.NsswitchHosts, etcfiles.ResolvHosts
+	}
+	p.file("/etc/nsswitch.conf", nsswitch)
+	p.file("/etc/resolv.conf", resolv)
 	p.link("/etc/mtab", "/proc/self/mounts")
+}
+
+// ownResolver lies on the root tmpfs, below what the scratch covers.
+const ownResolver = "/tmp/resolver"
+
+// coverResolver puts ours over an image's own files, which name resolvers that
+// are out of reach. Without any both glibc and musl ask 127.0.0.1.
+func (p *planner) coverResolver() {
+	p.dir(ownResolver, 0o755)
+	for _, f := range [...]File{{"resolv.conf", etcfiles.ResolvHosts}, {"nsswitch.conf", etcfiles.NsswitchHosts}} {
+		p.file(ownResolver+"/"+f.Name, f.Text)
+		p.add(wire.Op{Kind: wire.OpMask, Source: ownResolver + "/" + f.Name, Target: "/etc/" + f.Name})
+	}
 }
 
 func (p *planner) bindEtc(name string) {

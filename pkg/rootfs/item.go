@@ -69,6 +69,7 @@ type Input struct {
 	DiskInodes int64
 	Proc       bool
 	Pty        bool
+	Network    bool // there is a list of hosts, and a resolver for it
 	Terminal   bool // the program has one
 	Size       Size
 	Workdir    string

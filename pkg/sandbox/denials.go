@@ -3,6 +3,8 @@ package sandbox
 import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/denials"
+	"sandglass/pkg/egress/hosts"
+	"sandglass/pkg/plan"
 	"sandglass/pkg/seccomp"
 )
 
@@ -22,6 +24,9 @@ func (r *runner) watchDenials() error {
 	if err != nil {
 		return refusal.Newf("denials cannot be told: seccomp profile %s: %v", refusal.Word(r.plan.Filter.Name), err).
 			Hint("leave --explain-denials out")
+	}
+	if list, err := hosts.Parse(r.spec.Hosts); err == nil && len(r.spec.Hosts) > 0 {
+		w.Local = plan.Routes(list)
 	}
 	r.box.Denials = w
 	r.box.Config.Seccomp, r.box.Config.Listener = w.Filter(), true

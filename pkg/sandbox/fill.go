@@ -67,6 +67,14 @@ func (r *runner) fillLimits() {
 		set("out_files", l.OutFiles, "count", result.ByClock)
 		set("out_bytes", l.OutBytes, "bytes", result.ByClock)
 	}
+	if n := &l.Net; len(r.spec.Hosts) > 0 {
+		set("net_connections", n.Open, "count", result.ByClock)
+		set("net_connections_total", n.Total, "count", result.ByClock)
+		set("net_upload", n.Upload, "bytes", result.ByClock)
+		set("net_download", n.Download, "bytes", result.ByClock)
+		set("net_rate", n.Rate, "bytes/s", result.ByClock)
+		set("net_idle", n.Idle.Milliseconds(), "ms", result.ByClock)
+	}
 	if len(l.IO) > 0 {
 		set("io", int64(len(l.IO)), "count", cg(cgroup.IO))
 	}

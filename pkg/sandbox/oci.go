@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"sandglass/internal/refusal"
 	"sandglass/pkg/oci"
 	"sandglass/pkg/plan"
 )
@@ -10,6 +11,10 @@ import (
 func OCI(s Spec) (*oci.Bundle, error) {
 	if err := CheckCaller(); err != nil {
 		return nil, err
+	}
+	if len(s.Hosts) > 0 {
+		return nil, refusal.Newf("--oci: a list of hosts has no words in the OCI runtime specification: its relay is sandglass itself").
+			Hint("leave --allow-host out: what is written is a sandbox without a network")
 	}
 	p, err := plan.Build(s.Spec)
 	if err != nil {

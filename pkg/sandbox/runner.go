@@ -34,6 +34,8 @@ type runner struct {
 	lost  *Incomplete // what did not reach the caller, nil for nothing
 	init  *launch.Init
 	box   *launch.Box
+
+	outside Outside // nil without a list of hosts
 }
 
 // serial tells the runs of one process apart.
@@ -47,6 +49,7 @@ func (r *runner) do(ctx context.Context) error {
 		}
 	}
 	end := launch.Run(ctx, r.box)
+	r.disconnect()
 	r.fill(end)
 	if end.StdoutErr != nil {
 		r.incomplete("writing stdout: " + cause(end.StdoutErr))
@@ -197,6 +200,9 @@ func (r *runner) build() error {
 	b.Config.Writable = rootfs.Writable(p.Input)
 	if s.Out != "" {
 		b.Config.OutDir = rootfs.Out
+	}
+	if err := r.connect(); err != nil {
+		return err
 	}
 	if err := r.cgroupFDs(); err != nil {
 		return err

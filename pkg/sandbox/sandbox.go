@@ -20,6 +20,7 @@ import (
 	"io"
 
 	"sandglass/internal/refusal"
+	"sandglass/internal/sys"
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/plan"
@@ -50,6 +51,9 @@ type Spec struct {
 	// registers, and whether it was refused; Seccomp must be the default profile.
 	// It is called from one goroutine, and not after Run has returned.
 	Observe func(number uint32, args [6]uint64, refused bool)
+	// Outside makes who answers for policy.Spec.Hosts, and is called once for a
+	// run that has some: New of package outside.
+	Outside func(*policy.Spec) (Outside, error)
 	// InitPath is the binary that becomes PID 1 inside; "" is this executable.
 	InitPath string
 }
@@ -131,6 +135,11 @@ func initPath(s *Spec) (string, error) {
 	if !initCalled {
 		return "", refusal.Newf("sandbox.Init was not called at the start of main, and no InitPath is set").
 			Hint("func main() { sandbox.Init(); … }")
+	}
+	if sys.LinksC() {
+		return "", refusal.Newf("this program links C (cgo), and cannot be a sandbox's PID 1").
+			Hint("CGO_ENABLED=0 go build   # links none").
+			Hint("spec.InitPath = \"/usr/local/bin/sandglass\"   // or is given a binary that does not")
 	}
 	return "/proc/self/exe", nil
 }

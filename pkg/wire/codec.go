@@ -146,6 +146,7 @@ func (c *Config) Encode() []byte {
 		c.Mounts[i].encode(e)
 	}
 	e.bool(c.Loopback)
+	c.encodeNetwork(e)
 	e.fd(c.Box)
 	e.uint(uint64(len(c.Tasks)))
 	for _, fd := range c.Tasks {
@@ -201,6 +202,7 @@ func DecodeConfig(b []byte) (*Config, error) {
 		c.Mounts = append(c.Mounts, decodeOp(d))
 	}
 	c.Loopback = d.bool()
+	c.decodeNetwork(d)
 	c.Box = d.fd()
 	for n := d.count(); n > 0 && !d.bad; n-- {
 		c.Tasks = append(c.Tasks, d.fd())

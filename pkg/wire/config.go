@@ -7,6 +7,7 @@
 //	    ── Config ──────────────────────────▶  builds the sandbox, step by step
 //	    ◀── Failed{step, errno} ─────────────  a step failed; init is gone after it
 //	    ◀── NotStarted{errno, path} ─────────  execve of the program failed
+//	    ◀── Network + [sockets] ─────────────  the resolver's and a listener for each port (only with a list of hosts)
 //	    ◀── Terminal + [master] ─────────────  the program's terminal is made (only with one)
 //	    ◀── Ready + [out dir] ────────────────  the program is about to start (only with an out dir)
 //	    ◀── Started + [pidfd, listener] ──────  the program runs (listener: only when asked for)
@@ -33,6 +34,10 @@ type Config struct {
 	Hostname string
 	Mounts   []Op
 	Loopback bool // bring lo up
+	// Routes are the addresses that are local inside, and Ports the TCP ports that
+	// init listens on for the supervisor, where there is a list of hosts.
+	Routes []Route
+	Ports  []uint16
 
 	// The program's cgroup. On v2 Box is the directory for CLONE_INTO_CGROUP;
 	// on v1 the program writes itself into each tasks file before its exec.

@@ -19,6 +19,7 @@ const (
 	TypeFiles
 	TypeReady
 	TypeTerminal
+	TypeNetwork
 )
 
 // Report is any message of init's.
@@ -30,6 +31,8 @@ type Report struct {
 	Path  string // NotStarted: what could not be executed; Failed: the path, if one
 
 	Landlock uint32 // Started: the version of the program's Landlock domain, 0 for none
+
+	IPv6 bool // Network: the listeners are of both families
 
 	Status   uint32 // Exited: wait status as wait4(2) gives it
 	UserUS   uint64 // Exited: CPU time of the program and the children it waited for
@@ -43,6 +46,7 @@ func (r *Report) Encode() []byte {
 	e.uint(uint64(r.Errno))
 	e.string(r.Path)
 	e.uint(uint64(r.Landlock))
+	e.bool(r.IPv6)
 	e.uint(uint64(r.Status))
 	e.uint(r.UserUS)
 	e.uint(r.SystemUS)
@@ -51,13 +55,13 @@ func (r *Report) Encode() []byte {
 
 // DecodeReport is the inverse of Encode.
 func DecodeReport(t Type, b []byte) (*Report, error) {
-	if (t < TypeFailed || t > TypeExited) && t != TypeReady && t != TypeTerminal {
+	if (t < TypeFailed || t > TypeExited) && t != TypeReady && t != TypeTerminal && t != TypeNetwork {
 		return nil, ErrMalformed
 	}
 	d := &decoder{b: b}
 	r := &Report{
 		Type: t, Step: d.string(), Errno: d.uint32(), Path: d.string(),
-		Landlock: d.uint32(), Status: d.uint32(), UserUS: d.uint(), SystemUS: d.uint(),
+		Landlock: d.uint32(), IPv6: d.bool(), Status: d.uint32(), UserUS: d.uint(), SystemUS: d.uint(),
 	}
 	if err := d.end(); err != nil {
 		return nil, err

@@ -1,0 +1,51 @@
+package sandbox
+
+import (
+	"sandglass/internal/refusal"
+	"sandglass/pkg/egress/hosts"
+	"sandglass/pkg/egress/names"
+	"sandglass/pkg/launch"
+	"sandglass/pkg/plan"
+	"sandglass/pkg/result"
+	"sandglass/pkg/wire"
+)
+
+// Outside answers, outside of the sandbox, for the hosts that are listed.
+type Outside interface {
+	launch.Network
+	// Close ends every connection, and says what there was; nil without Start.
+	Close() *result.Network
+}
+
+// connect adds the list of hosts to the box, where there is one: what stands for
+// them inside, and who answers for them outside.
+func (r *runner) connect() error {
+	s := r.spec
+	if len(s.Hosts) == 0 {
+		return nil
+	}
+	if s.Outside == nil {
+		return refusal.Newf("a list of hosts needs Spec.Outside").Hint("spec.Outside = outside.New   // package sandglass/pkg/sandbox/outside")
+	}
+	list, err := hosts.Parse(s.Hosts)
+	if err != nil {
+		return err
+	}
+	if r.outside, err = s.Outside(&s.Spec); err != nil {
+		return err
+	}
+	r.box.Network = r.outside
+	c := &r.box.Config
+	for _, p := range plan.Routes(list) {
+		c.Routes = append(c.Routes, wire.Route{Addr: p.Addr().AsSlice(), Bits: uint8(p.Bits()), Optional: p == names.V6})
+	}
+	c.Ports = plan.Ports(list)
+	return nil
+}
+
+// disconnect ends every connection, once nothing of the sandbox runs.
+func (r *runner) disconnect() {
+	if r.outside != nil {
+		r.result.Network = r.outside.Close()
+	}
+}
