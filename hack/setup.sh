@@ -48,6 +48,11 @@ tsc node-typescript
 strace strace
 gdb gdb
 curl curl
+wget wget
+ip iproute2
+openssl openssl
+busybox busybox
+musl-gcc musl-tools
 free procps
 gawk gawk
 jq jq

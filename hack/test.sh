@@ -4,10 +4,10 @@
 #
 #   hack/test.sh [GO TEST FLAGS] PACKAGE...
 #
-# SANDGLASS_TEST_JSON=FILE keeps what # As the command is built: one that links C cannot be a sandbox's PID 1.
-export CGO_ENABLED=0
-go test -json said, for the table of
+# SANDGLASS_TEST_JSON=FILE keeps what go test -json said, for the table of
 # hack/test-all.sh.
 set -uo pipefail
+# As the command is built: one that links C cannot be a sandbox's PID 1.
+export CGO_ENABLED=0
 cd "$(dirname "$0")/.."
 go test -json "$@" | tee "${SANDGLASS_TEST_JSON:-/dev/null}" | go run ./hack/testsum -skips hack/skips.txt
