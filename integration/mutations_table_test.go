@@ -121,7 +121,7 @@ var mutations = []mutation{
 `, ""}}},
 	{control: "terminal given back", pkg: "tty", fail: []string{"TestTerminalIsRestored"}, edits: []edit{
 		{"cmd/sandglass/tty.go", "		set(t.in, &t.was)\n", ""}}},
-	{control: "terminal has answered", pkg: "tty", fail: []string{"TestAnswersAfterTheEnd", "TestReportsAreTakenBack"}, edits: []edit{
+	{control: "terminal has answered", pkg: "tty", fail: []string{"TestAnswersAfterTheEnd", "TestTerminalIsTakenBack"}, edits: []edit{
 		{"cmd/sandglass/tty.go", "		t.hush()\n", ""}}},
 	{control: "guard of the terminal", pkg: "tty", fail: []string{"TestTerminalIsRestoredAfterSIGKILL"}, edits: []edit{
 		{"cmd/sandglass/guard.go", "		set(0, &s.Was)\n", ""}}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -15,10 +16,35 @@ import (
 
 // Write shows what the program writes.
 func (t *tty) Write(p []byte) (int, error) {
-	if !t.spoke.Load() && slices.ContainsFunc(p, steers) {
-		t.spoke.Store(true)
-	}
+	t.spoken.look(p)
 	return deliver.Write(os.Stdout, p)
+}
+
+// spoken is what a program has written to a terminal, as far as it matters when
+// it is gone.
+type spoken struct {
+	mu    sync.Mutex
+	steer bool // something that a terminal may answer to
+	other bool // the other screen is on
+	tail  []byte
+}
+
+// How editors and pagers come to the other screen and back: smcup and rmcup of
+// xterm and its kin.
+var smcup, rmcup = []byte("\x1b[?1049h"), []byte("\x1b[?1049l")
+
+func (s *spoken) look(p []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.steer = s.steer || slices.ContainsFunc(p, steers)
+	if !s.steer {
+		return
+	}
+	text := append(s.tail, p...)
+	if on, off := bytes.LastIndex(text, smcup), bytes.LastIndex(text, rmcup); on != off {
+		s.other = on > off
+	}
+	s.tail = bytes.Clone(text[max(0, len(text)-len(smcup)+1):])
 }
 
 // steers is whether a byte can be part of what a terminal answers to: ENQ, or
@@ -26,13 +52,19 @@ func (t *tty) Write(p []byte) (int, error) {
 func steers(b byte) bool { return b == 0x05 || b == 0x1b || b >= 0x80 && b < 0xa0 }
 
 // undo takes back what a program that came to no end of its own has left on: an
-// unfinished sequence, letters as lines, the other screen (the place of the
-// cursor is what leaving it goes back to, so it is kept first), a part that
-// scrolls alone, colours, modes of keys; and what makes a terminal type by itself:
+// unfinished sequence, letters as lines, the other screen, a part that scrolls
+// alone, colours, modes of keys; and what makes a terminal type by itself:
 // reports of the mouse, of the focus, of colours and of its size, and marks
-// around what is pasted. Of a terminal that is as usual it changes nothing.
-const undo = "\x18\x0f\x1b(B\x1b7\x1b[?1049l\x1b7\x1b[r\x1b8\x1b[0m\x1b[4l\x1b>" +
-	"\x1b[?1;9;1000;1001;1002;1003;1004;2004;2031;2048l\x1b[?7;25h"
+// around what is pasted. Of a terminal that is as usual it changes nothing: rmcup
+// would move the cursor there.
+func (s *spoken) undo() string {
+	screen := "\x1b[?47l"
+	if s.other {
+		screen = string(rmcup)
+	}
+	return "\x18\x0f\x1b(B" + screen + "\x1b7\x1b[r\x1b8\x1b[0m\x1b[4l\x1b>" +
+		"\x1b[?1;9;1000;1001;1002;1003;1004;2004;2031;2048l\x1b[?7;25h"
+}
 
 const (
 	// hushTime is the longest wait for a terminal's last answer, over a slow line.
@@ -49,7 +81,10 @@ const (
 // that; "are you there" all have.
 func (t *tty) hush() {
 	close(t.keys.over)
-	if term := os.Getenv("TERM"); !t.spoke.Load() || term == "" || term == "dumb" {
+	t.spoken.mu.Lock()
+	steer, undo := t.spoken.steer, t.spoken.undo()
+	t.spoken.mu.Unlock()
+	if term := os.Getenv("TERM"); !steer || term == "" || term == "dumb" {
 		return
 	}
 	var r [4]byte

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -26,7 +25,7 @@ type tty struct {
 	was, raw unix.Termios
 	guard    *guard
 	keys     *keys
-	spoke    atomic.Bool // the program wrote what a terminal may answer to
+	spoken   spoken
 	resize   chan sandbox.Window
 	signals  chan os.Signal
 	mu       sync.Mutex // guards left

@@ -14,15 +14,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// undo is what a run writes first at its end to a terminal that it spoke to: see
-// cmd/sandglass.
-const undo = "\x18\x0f\x1b(B\x1b7\x1b[?1049l\x1b7\x1b[r\x1b8\x1b[0m\x1b[4l\x1b>" +
-	"\x1b[?1;9;1000;1001;1002;1003;1004;2004;2031;2048l\x1b[?7;25h\x1b[5n"
-
-// asked waits for the last question to the terminal, and returns its answer.
-func (p *person) asked() string {
+// asked waits for what a run writes at its end to a terminal that it spoke to (see
+// cmd/sandglass), first what takes back all that may be on, and returns the answer
+// to its last question.
+func (p *person) asked(screen string) string {
 	p.t.Helper()
-	p.Expect(undo)
+	p.Expect("\x18\x0f\x1b(B" + screen + "\x1b7\x1b[r\x1b8\x1b[0m\x1b[4l\x1b>" +
+		"\x1b[?1;9;1000;1001;1002;1003;1004;2004;2031;2048l\x1b[?7;25h\x1b[5n")
 	var a, b int
 	question := p.Expect("$p") + p.Expect("$p")
 	if n, err := fmt.Sscanf(question, "\x1b[?%d$p\x1b[?%d$p", &a, &b); n != 2 || err != nil || a < 10000 || b < 10000 {
@@ -54,7 +52,7 @@ func TestAnswersAfterTheEnd(t *testing.T) {
 				flags = append([]string{"-it"}, c.flags...)
 			}
 			p.run = x.Start(testkit.Opts{Who: who, Env: []string{"TERM=xterm"}}, append(flags, "--", "sh", "-c", c.script)...)
-			last := p.asked()
+			last := p.asked("\x1b[?47l")
 			if !p.Raw() {
 				t.Errorf("%s: the terminal is given back before it has answered", c.name)
 			}
@@ -88,7 +86,7 @@ func TestTerminalThatDoesNotAnswer(t *testing.T) {
 			x := testkit.NewTerminal(t)
 			p := &person{Terminal: x, t: t, before: x.Settings()}
 			p.run = x.Start(testkit.Opts{Who: who, Env: []string{"TERM=xterm"}}, "-it", "--timeout", "60s", "--", "printf", `up\033[6n`)
-			p.asked()
+			p.asked("\x1b[?47l")
 			p.Type(answer)
 			p.ends(result.Exited, 0)
 			p.nothingTyped("answer " + answer)
@@ -135,16 +133,28 @@ func TestNoQuestions(t *testing.T) {
 	})
 }
 
-// Reports of the mouse that the program asked for, and did not take back, stop.
-func TestReportsAreTakenBack(t *testing.T) {
+// Reports of the mouse that the program asked for, and the other screen, end with
+// a program that was stopped. One that has come back itself is left where it is.
+func TestTerminalIsTakenBack(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		x := testkit.NewTerminal(t)
-		p := &person{Terminal: x, t: t, before: x.Settings()}
-		p.run = x.Start(testkit.Opts{Who: who, Env: []string{"TERM=xterm"}}, "-it", "--timeout", "60s", "--", "sh", "-c", `printf 'up\033[?1003h'; exec cat`)
-		p.Expect("up\x1b[?1003h")
-		p.run.Signal(syscall.SIGTERM)
-		p.Type("\x1b[M !!" + p.asked())
-		p.ends(result.Canceled, 143)
-		p.nothingTyped("mouse")
+		for _, c := range []struct{ said, screen string }{
+			{`\033[?1003h`, "\x1b[?47l"},
+			{`\033[?1049h`, "\x1b[?1049l"},
+			{`\033[?1049h\033[?1049l`, "\x1b[?47l"},
+			{`\033[?1049l\033[?1049h\007`, "\x1b[?1049l"},
+			{`\033[?10`, "\x1b[?1049l"},
+		} {
+			x := testkit.NewTerminal(t)
+			p := &person{Terminal: x, t: t, before: x.Settings()}
+			p.run = x.Start(testkit.Opts{Who: who, Env: []string{"TERM=xterm"}}, "-it", "--timeout", "60s", "--", "sh", "-c",
+				"stty raw -echo; printf 'up"+c.said+"'; read x; printf 49h; echo on; exec cat")
+			p.Expect(strings.ReplaceAll(strings.ReplaceAll("up"+c.said, `\033`, "\x1b"), `\007`, "\a"))
+			p.Type("\n")
+			p.Expect("49hon\n")
+			p.run.Signal(syscall.SIGTERM)
+			p.Type("\x1b[M !!" + p.asked(c.screen))
+			p.ends(result.Canceled, 143)
+			p.nothingTyped(c.said)
+		}
 	})
 }
