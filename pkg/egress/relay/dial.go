@@ -111,7 +111,12 @@ func (c *conn) dialOne(ctx context.Context, a netip.Addr, d time.Duration) (*net
 	if a.Is4() {
 		network = "tcp4"
 	}
-	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error { return c.control(address) }}
+	dialer := net.Dialer{Control: func(_, address string, raw syscall.RawConn) error {
+		if err := c.control(address); err != nil || len(c.s.slots) <= large {
+			return err
+		}
+		return shrink(raw)
+	}}
 	return dialer.DialTCP(ctx, network, netip.AddrPort{}, to)
 }
 

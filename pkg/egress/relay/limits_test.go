@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"sandglass/pkg/result"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestLimitsAreChecked(t *testing.T) {
@@ -203,6 +205,49 @@ func TestOpenConnections(t *testing.T) {
 	if most != 2 {
 		t.Errorf("%d connections were open at a time, want 2", most)
 	}
+}
+
+// What the kernel holds for a connection is nobody's memory but the host's.
+func TestBuffersAreBounded(t *testing.T) {
+	s := listen(t).serve(echo)
+	w := build(t, setup{server: s})
+	for range large + 1 {
+		c := w.dial() // one after the other: which of them gets large buffers is known
+		c.Write([]byte("x"))
+		if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.relay.mu.Lock()
+	defer w.relay.mu.Unlock()
+	small := 0
+	for c := range w.relay.conns {
+		if got, want := buffers(t, c.inside), [2]int{2 * smallBuffer, 2 * smallBuffer}; got != want {
+			t.Errorf("the buffers of an accepted socket: %v, want %v", got, want)
+		}
+		if buffers(t, c.outside) == [2]int{2 * smallBuffer, 2 * smallBuffer} {
+			small++
+		}
+	}
+	if small != 1 || len(w.relay.conns) != large+1 {
+		t.Errorf("%d of %d dialled sockets have small buffers, want 1", small, len(w.relay.conns))
+	}
+}
+
+func buffers(t *testing.T, c *net.TCPConn) (size [2]int) {
+	t.Helper()
+	raw, err := c.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, opt := range []int{unix.SO_RCVBUF, unix.SO_SNDBUF} {
+		var failed error
+		err := raw.Control(func(fd uintptr) { size[i], failed = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, opt) })
+		if err != nil || failed != nil {
+			t.Fatal(err, failed)
+		}
+	}
+	return size
 }
 
 func TestTotalConnections(t *testing.T) {

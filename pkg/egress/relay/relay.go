@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"sandglass/pkg/egress/hosts"
@@ -76,9 +77,14 @@ func (l *Limits) Check() error {
 	return nil
 }
 
-// insideBuffer is the size of each of the two buffers of a socket that was
-// accepted, of which the kernel uses twice that for what it keeps beside bytes.
-const insideBuffer = 208 << 10
+// smallBuffer is the size of a buffer, of which the kernel doubles what is asked
+// for. Of the host's sockets the first few may have what the kernel finds right,
+// megabytes where a server is far away; a program that opens all that it may gets
+// small ones for the rest.
+const (
+	smallBuffer = 208 << 10
+	large       = 8
+)
 
 // Server relays until Close.
 type Server struct {
@@ -99,7 +105,13 @@ type Server struct {
 // Start begins to accept. It takes the listeners over, and has closed them when
 // it fails.
 func Start(cfg Config, listeners []*net.TCPListener) (*Server, error) {
-	if err := cfg.Limits.Check(); err != nil {
+	err := cfg.Limits.Check()
+	for _, l := range listeners {
+		if err == nil {
+			err = smallBuffers(l) // those that are accepted inherit them
+		}
+	}
+	if err != nil {
 		for _, l := range listeners {
 			l.Close()
 		}
@@ -114,7 +126,6 @@ func Start(cfg Config, listeners []*net.TCPListener) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for _, l := range listeners {
-		smallBuffers(l)
 		s.wg.Go(func() { s.accept(l) })
 	}
 	return s, nil
@@ -232,18 +243,26 @@ func (s *Server) remove(c *conn) {
 	delete(s.conns, c)
 }
 
-// smallBuffers bounds what the kernel holds for the sockets that are accepted
-// here: the host pays for them, and a program can fill them all. The way to the
-// program is loopback, whose throughput needs no more.
-func smallBuffers(l *net.TCPListener) {
-	raw, err := l.SyscallConn()
-	if err != nil {
-		return
+// smallBuffers bounds what the kernel holds for a socket, for which no limit of
+// the sandbox is charged: a program can fill all of them. Before listen or connect
+// it bounds the window as well.
+func smallBuffers(s syscall.Conn) error {
+	raw, err := s.SyscallConn()
+	if err == nil {
+		err = shrink(raw)
 	}
-	_ = raw.Control(func(fd uintptr) {
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, insideBuffer)
-		_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, insideBuffer)
+	return err
+}
+
+func shrink(raw syscall.RawConn) error {
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, smallBuffer)
+		if failed == nil {
+			failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, smallBuffer)
+		}
 	})
+	return errors.Join(err, failed)
 }
 
 // localAddr is where the program connected to. A zone would be part of the
