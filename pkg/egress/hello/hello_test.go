@@ -162,6 +162,7 @@ func TestWrongHellos(t *testing.T) {
 		"message of 16 MiB":           {record([]byte{1, 0xff, 0xff, 0xff, 3}), ErrTooLong},
 		"message of 64 KiB":           {record([]byte{1, 1, 0, 0, 3}), ErrTooLong},
 		"bytes after the message":     {record(join(good, []byte{0})), ErrMalformed},
+		"more of the record to come":  {record(join(good, []byte{0}))[:recordHeader+len(good)], ErrMalformed},
 		"two messages in a record":    {record(join(good, good)), ErrMalformed},
 		"no extensions":               {record(message(start)), ErrNoName},
 		"empty extensions":            {record(withExtensions()), ErrNoName},

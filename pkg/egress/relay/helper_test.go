@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"sandglass/internal/testkit"
 	"sandglass/pkg/egress/hosts"
@@ -24,6 +25,9 @@ import (
 )
 
 const host = "api.example.org"
+
+// patience is for what comes at once where it is right.
+const patience = 20 * time.Second
 
 var loopback = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
@@ -138,6 +142,7 @@ func (w *world) dial() *net.TCPConn {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
 	return c.(*net.TCPConn)
 }
 
@@ -152,6 +157,7 @@ func (w *world) resets() {
 		return
 	}
 	defer c.Close()
+	c.SetDeadline(time.Now().Add(patience))
 	isReset(w.t, c)
 }
 

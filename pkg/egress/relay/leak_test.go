@@ -212,7 +212,7 @@ func closeAt(t *testing.T, st stage) {
 	case st.verdict != "" && list[0].Verdict != st.verdict:
 		t.Errorf("%+v, want the verdict %q", list[0], st.verdict)
 	}
-	p.client.SetReadDeadline(time.Time{})
+	p.client.SetReadDeadline(time.Now().Add(patience))
 	if st.name == "the server has ended" || st.name == "a program that reads nothing" || st.name == "neither reads" {
 		return // what the program has not read comes before the reset
 	}
