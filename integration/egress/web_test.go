@@ -179,3 +179,9 @@ func drain(c net.Conn) error {
 	_, err := io.Copy(io.Discard, c)
 	return err
 }
+
+// serveHello answers every request.
+func serveHello(l net.Listener) {
+	s := http.Server{ErrorLog: noLog, Handler: http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { fmt.Fprintf(out, "hello from %s\n", r.Host) })}
+	s.Serve(l)
+}
