@@ -154,7 +154,7 @@ var mutations = []mutation{
 	{control: "SIGPIPE of the supervisor caught", pkg: "leftovers", fail: []string{"TestNothingIsLeftWhenTheReaderGoes"}, edits: []edit{
 		{"cmd/sandglass/signals.go", "	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)\n", ""}}},
 	{control: "signals of the caller", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterASignal"}, edits: []edit{
-		{"cmd/sandglass/signals.go", "signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)", "signal.Notify(s.ch, syscall.SIGINT)"}}},
+		{"cmd/sandglass/signals.go", "[]os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}", "[]os.Signal{syscall.SIGINT}"}}},
 	{control: "ordinary priority", fail: []string{"TestPriorityOfTheCallerIsNotInherited"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"ordinary priority", ordinaryPriority},
 `, ""}}},

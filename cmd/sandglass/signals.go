@@ -31,7 +31,13 @@ func (s *signals) stop() { signal.Stop(s.ch); s.cancel() }
 func untilSignal(last func()) *signals {
 	s := &signals{last: last, second: make(chan struct{}), ch: make(chan os.Signal, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	signal.Notify(s.ch, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		// nohup(1) has SIGHUP ignored, and a shell without job control the SIGINT of
+		// what it starts in the background: a Notify would undo that.
+		if !signal.Ignored(sig) {
+			signal.Notify(s.ch, sig)
+		}
+	}
 	// A reader that went away (sandglass run … | head) must not kill sandglass
 	// before it has cleaned up: the write fails instead, and the program meets
 	// the SIGPIPE.

@@ -129,7 +129,7 @@ func hinted(hints []string) []string {
 
 // note says something that is no error. Ask personal first.
 func note(format string, args ...any) {
-	fmt.Fprintf(os.Stderr, "sandglass: "+format+"\n", args...)
+	tell(os.Stderr, fmt.Sprintf("sandglass: "+format+"\n", args...))
 }
 
 // personal is whether a person reads f.

@@ -33,14 +33,14 @@ func TestFlood(t *testing.T) {
 	})
 }
 
-// The caller's side takes nothing: the time limit comes all the same, and so
-// does the end.
+// The caller's side takes nothing, of neither stream: the time limit comes all the
+// same, and so does the end, with a word for a person that nobody takes either.
 func TestReaderThatDoesNotRead(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		master, slave := testkit.PTY(t)
 		defer master.Close()
 		defer slave.Close()
-		o := testkit.Run(t, testkit.Opts{Who: who, Stdout: slave}, "-t", "--output-limit", "1g", "--timeout", "1s", "--", "yes")
+		o := testkit.Run(t, testkit.Opts{Who: who, Stdout: slave, Stderr: slave}, "-t", "--output-limit", "1g", "--timeout", "1s", "--", "yes")
 		if o.Exit != 125 || o.Result.Outcome != result.Timeout || o.Result.Error != "writing stdout: the reader takes nothing any more" {
 			t.Errorf("exit %d, %q, %q", o.Exit, o.Result.Outcome, o.Result.Error)
 		}
