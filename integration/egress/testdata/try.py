@@ -28,6 +28,14 @@ def tcp(addr, port):
     return talk(s)
 
 
+def once(addr, port):
+    """A server that answers what it is sent."""
+    s = socket.create_connection((addr, int(port)))
+    s.sendall(b"x")
+    s.shutdown(socket.SHUT_WR)
+    return "data" if s.recv(9) == b"x" and s.recv(1) == b"" else "eof"
+
+
 def named(name, port):
     """The way of a program: the resolver, then a connection to each address."""
     try:
