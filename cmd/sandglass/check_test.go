@@ -64,8 +64,8 @@ func TestCheckHolds(t *testing.T) {
 		if code != 0 || errOut != "" || !strings.HasSuffix(out, ", 0 FAILED\n") || strings.Contains(out, "FAIL ") {
 			t.Fatalf("exit %d\n%s%s", code, out, errOut)
 		}
-		if n := strings.Count(out, "\n"); n != 47 {
-			t.Errorf("%d lines, want 46 controls and the sum", n)
+		if n := strings.Count(out, "\n"); n != 49 {
+			t.Errorf("%d lines, want 48 controls and the sum", n)
 		}
 		if weak := strings.Contains(out, "\nweak "); weak == who.Limited() {
 			t.Errorf("weak lines: %v\n%s", weak, out)
@@ -93,7 +93,7 @@ func TestCheckJSON(t *testing.T) {
 	if err := d.Decode(&got); err != nil || d.More() {
 		t.Fatalf("%v\n%s%s", err, out, errOut)
 	}
-	if code != 0 || got.Schema != 1 || !got.Held || len(got.Checks) != 46 {
+	if code != 0 || got.Schema != 1 || !got.Held || len(got.Checks) != 48 {
 		t.Errorf("exit %d, schema %d, held %v, %d checks", code, got.Schema, got.Held, len(got.Checks))
 	}
 	for _, c := range got.Checks {

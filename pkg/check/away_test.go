@@ -3,9 +3,11 @@ package check
 import (
 	"context"
 	"encoding/binary"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sandglass/pkg/policy"
@@ -71,6 +73,15 @@ func TestControlTakenAway(t *testing.T) {
 			s.Mounts = append(s.Mounts, policy.Mount{Source: dir, Target: "/shared", Write: true})
 		},
 	}
+	doors := map[string]func(*sandbox.Spec){
+		// Another host in place of the listed one, and one more beside it.
+		"c47": func(s *sandbox.Spec) { s.Hosts = []string{"192.0.2.1:443"} },
+		"c48": func(s *sandbox.Spec) {
+			_, port, _ := strings.Cut(s.Program.Args[1], "127.0.0.1:")
+			s.Hosts = append(s.Hosts, "127.0.0.1:"+port)
+		},
+	}
+	maps.Copy(away, doors)
 	lines, err := Run(context.Background(), Options{mutate: func(id string, s *sandbox.Spec) {
 		if f := away[id]; f != nil {
 			f(s)

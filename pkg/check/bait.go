@@ -25,6 +25,7 @@ type bait struct {
 	dir          string   // own directory below the temporary one
 	files        []string // canaries: their content is the secret
 	door         *doors
+	host         *listed
 	key          int // in the caller's user keyring, 0: the host allows none
 	shmKey       int
 	shmID        int // -1: the host allows none
@@ -50,7 +51,7 @@ func layOut() (*bait, error) {
 	if b.mark, err = random(); err != nil {
 		return nil, err
 	}
-	for _, step := range []func() error{b.directory, b.variable, b.canaries, b.descriptor, b.doors, b.keyring, b.segment} {
+	for _, step := range []func() error{b.directory, b.variable, b.canaries, b.descriptor, b.doors, b.listed, b.keyring, b.segment} {
 		if err := step(); err != nil {
 			b.remove()
 			return nil, err

@@ -147,7 +147,7 @@ func TestEveryControlHolds(t *testing.T) {
 	}
 }
 
-// TestNoSandboxNoCheck: what keeps sandboxes from starting is an error, not 46
+// TestNoSandboxNoCheck: what keeps sandboxes from starting is an error, not 48
 // lines.
 func TestNoSandboxNoCheck(t *testing.T) {
 	lines, err := Run(context.Background(), Options{

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
@@ -34,7 +35,7 @@ func groups(g ...string) func(*bait) []string { return func(*bait) []string { re
 
 // controls is the whole list. An id is never used for anything else again.
 func controls() []control {
-	return append(append(append(ruleControls(), secretControls()...), limitControls()...), kernelControls()...)
+	return slices.Concat(ruleControls(), secretControls(), limitControls(), kernelControls(), hostsControls())
 }
 
 // ruleControls are the rule's own four probes.

@@ -53,6 +53,8 @@ func outsideCases(b *bait) []onHost {
 		{id: "c03", args: only("connect 127.0.0.1"), seen: "a connection arrived at the host"},
 		{id: "c03", args: only("connect [0:0:0:0:0:0:0:1]"), seen: "a connection arrived at the host"},
 		{id: "c03", args: only("server 127.0.0.1"), seen: "a query arrived at the host's name server"},
+		{id: "c48", args: only("connect 127.0.0.1"), seen: "a connection arrived at the host"},
+		{id: "c48", args: only("send 127.0.0.1"), seen: "a query arrived at the host's name server"},
 		{id: "c05", seen: "the secret of the host: content 70"},
 		{id: "c07", seen: "others, such as process "},
 		{id: "c09", seen: "process of the host was killed"},

@@ -74,6 +74,7 @@ func probes() map[string]func(args []string) {
 		"init":        initProcess,
 		"ipc":         sysvIPC,
 		"keyring":     keyring,
+		"listed":      listedHost,
 		"loop":        func([]string) { spin() },
 		"memory":      eatMemory,
 		"neighbour":   neighbour,
@@ -88,6 +89,7 @@ func probes() map[string]func(args []string) {
 		"stay":        stay,
 		"sysctl":      sysctl,
 		"terminal":    terminal,
+		"unlisted":    unlistedHosts,
 		"userns":      userNamespace,
 	}
 }
