@@ -60,7 +60,7 @@ func TestDenialsAreTold(t *testing.T) {
 			t.Errorf("got  %+v\nwant %+v", o.Result.Denied, want)
 		}
 		told := `hint: ptrace(PTRACE_SEIZE) was refused 3 times (prog): run with --seccomp debug
-hint: 192.0.2.1:443 was out of reach once (prog): there is no network but loopback
+hint: 192.0.2.1:443 was out of reach once (prog): there is no network but loopback, and what --allow-host lists
 hint: chmod(04755) was refused once (prog) with EPERM
 hint: socket(AF_ALG, SOCK_SEQPACKET, 0) was refused once (prog) with EAFNOSUPPORT
 hint: unshare(CLONE_NEWUSER) was refused once (prog) with EPERM
