@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"sync"
+	"time"
 
 	"sandglass/pkg/egress/hosts"
 	"sandglass/pkg/egress/lookup"
@@ -110,6 +111,10 @@ func Start(cfg Config, socks Sockets) (*Server, error) {
 	s.wg.Go(func() { _ = dns.ServePacket(packet) })
 	return s, nil
 }
+
+// Settle waits for at most d until what the program sent before it ended is on
+// its way.
+func (s *Server) Settle(d time.Duration) { s.relay.Settle(d) }
 
 // Close ends everything at once, waits until no goroutine and no descriptor is
 // left, and says what the run did.

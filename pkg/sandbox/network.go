@@ -1,6 +1,8 @@
 package sandbox
 
 import (
+	"time"
+
 	"sandglass/internal/refusal"
 	"sandglass/pkg/egress/hosts"
 	"sandglass/pkg/egress/names"
@@ -13,6 +15,9 @@ import (
 // Outside answers, outside of the sandbox, for the hosts that are listed.
 type Outside interface {
 	launch.Network
+	// Settle waits for at most d until what the program sent before it ended has
+	// left the sandbox.
+	Settle(d time.Duration)
 	// Close ends every connection, and says what there was; nil without Start.
 	Close() *result.Network
 }
@@ -43,9 +48,18 @@ func (r *runner) connect() error {
 	return nil
 }
 
-// disconnect ends every connection, once nothing of the sandbox runs.
-func (r *runner) disconnect() {
-	if r.outside != nil {
-		r.result.Network = r.outside.Close()
+// settleTime bounds the wait for what a program sent last. Without it the last
+// bytes of one that sends and exits would be lost, which no kernel does.
+const settleTime = time.Second
+
+// disconnect ends every connection, once nothing of the sandbox runs. What a
+// program that was killed had still to send is not waited for.
+func (r *runner) disconnect(end result.Outcome) {
+	if r.outside == nil {
+		return
 	}
+	if end == result.Exited || end == result.Signaled {
+		r.outside.Settle(settleTime)
+	}
+	r.result.Network = r.outside.Close()
 }

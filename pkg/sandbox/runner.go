@@ -49,7 +49,7 @@ func (r *runner) do(ctx context.Context) error {
 		}
 	}
 	end := launch.Run(ctx, r.box)
-	r.disconnect()
+	r.disconnect(end.Outcome)
 	r.fill(end)
 	if end.StdoutErr != nil {
 		r.incomplete("writing stdout: " + cause(end.StdoutErr))

@@ -31,17 +31,23 @@ type conn struct {
 	verdict result.Verdict // "" while it goes on
 	reason  string
 	timer   *time.Timer
+	upEnded func() // closes sent
 
-	up, down atomic.Int64 // bytes
-	ended    atomic.Int32 // directions
-	last     clock        // when a byte passed
+	up, down atomic.Int64  // bytes
+	sent     chan struct{} // closed when all that the program sent has been passed on, or never will be
+	allSent  atomic.Bool   // it has been
+	ended    atomic.Int32  // directions
+	last     clock         // when a byte passed
 }
 
 // serve takes one accepted connection from its destination to its end.
 func (s *Server) serve(in *net.TCPConn) {
-	c := &conn{s: s, inside: in, dest: s.cfg.local(in), begun: time.Now()}
+	c := &conn{s: s, inside: in, dest: s.cfg.local(in), begun: time.Now(), sent: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
 	defer c.cancel()
+	done := sync.OnceFunc(func() { close(c.sent) })
+	defer done()
+	c.upEnded = done
 	if v := s.add(c); v != "" {
 		c.cut(v, nil)
 		return
@@ -144,6 +150,10 @@ func (c *conn) oneWay(from, to *net.TCPConn, count *atomic.Int64, left *budget) 
 	}
 	err = p.run(c, count, left)
 	p.close()
+	if from == c.inside {
+		c.allSent.Store(err == nil)
+		c.upEnded()
+	}
 	switch {
 	case errors.Is(err, errSpent):
 		c.s.end(result.ByteLimit)
@@ -158,7 +168,8 @@ func (c *conn) oneWay(from, to *net.TCPConn, count *atomic.Int64, left *budget) 
 
 // cut ends the connection with a verdict, which the first one gives. Unless both
 // ends had closed, both see a reset: bytes are missing, and an end of file would
-// say that they are not.
+// say that they are not. One that the run's end cuts, and that had all of the
+// program's bytes, is left to the kernel, which still sends them.
 func (c *conn) cut(v result.Verdict, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -171,7 +182,8 @@ func (c *conn) cut(v result.Verdict, err error) {
 		if s == nil {
 			continue
 		}
-		if v != result.Closed {
+		whole := v == result.Closed || v == result.RunEnded && s == c.outside && c.allSent.Load()
+		if !whole {
 			s.SetLinger(0)
 		}
 		s.Close()

@@ -131,6 +131,27 @@ func Start(cfg Config, listeners []*net.TCPListener) (*Server, error) {
 	return s, nil
 }
 
+// Settle waits until what the program has sent is passed on, for at most d. The
+// program must have ended: nothing comes to be sent then, and what its host answers
+// is for nobody.
+func (s *Server) Settle(d time.Duration) {
+	late := time.NewTimer(d)
+	defer late.Stop()
+	s.mu.Lock()
+	var open []*conn
+	for c := range s.conns {
+		open = append(open, c)
+	}
+	s.mu.Unlock()
+	for _, c := range open {
+		select {
+		case <-c.sent:
+		case <-late.C:
+			return
+		}
+	}
+}
+
 // Cut ends everything at once: every connection sees a reset.
 func (s *Server) Cut() {
 	s.end(result.RunEnded)

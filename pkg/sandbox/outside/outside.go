@@ -5,6 +5,7 @@ package outside
 
 import (
 	"os"
+	"time"
 
 	"sandglass/pkg/egress"
 	"sandglass/pkg/egress/hosts"
@@ -40,6 +41,12 @@ type network struct {
 func (n *network) Start(packet *os.File, listeners []*os.File, v6 bool) (err error) {
 	n.server, err = egress.Start(n.config, egress.Sockets{Listeners: listeners, Packet: packet, V6: v6})
 	return err
+}
+
+func (n *network) Settle(d time.Duration) {
+	if n.server != nil {
+		n.server.Settle(d)
+	}
 }
 
 // Close is nil for a network that was not started.
