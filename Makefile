@@ -52,9 +52,10 @@ test-quick: ## only the tests that need nothing installed
 check: build ## prove the controls on this host
 	hack/check.sh bin/sandglass
 
-bench: build ## cold starts beside bwrap, runc and crun
+bench: build ## cold starts beside bwrap, runc and crun; the relay beside loopback
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
 	build/bench -install -sandglass bin/sandglass $(BENCHFLAGS)
+	build/bench -relay 5 -sandglass bin/sandglass
 
 soak: build ## good and hostile programs for MINUTES, 10 by default: right verdicts, nothing left
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/soak ./integration/soak

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -43,7 +44,8 @@ func contenders(o *options, dir string) ([]*contender, error) {
 	}
 	list := []*contender{
 		command("bare "+program, program),
-		command("sandglass run", self, append(args, "--", program)...),
+		command("sandglass run", self, append(slices.Clone(args), "--", program)...),
+		command("sandglass, a list", self, append(slices.Clone(args), "--allow-host", "127.0.0.1:443", "--", program)...),
 		api("sandglass (Go)"),
 		command("bwrap", "bwrap", bwrapArgs()...),
 	}

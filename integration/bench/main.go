@@ -1,7 +1,8 @@
 // Command bench measures how long a cold start takes, beside the peers that
 // are installed. Every contender runs once per round, in turn, so that what
 // else the machine does meets all of them alike; the ratios compare the two
-// samples of one round.
+// samples of one round. With -relay it measures the relay of runs with a list of
+// hosts.
 package main
 
 import (
@@ -19,6 +20,7 @@ type options struct {
 	rounds, warmup int
 	sandglass      string
 	install        bool
+	relay          int
 	only           list
 	custom         list
 }
@@ -29,12 +31,20 @@ func (l *list) String() string     { return strings.Join(*l, ",") }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
 func main() {
+	if len(os.Args) == 3 && os.Args[1] == clientVerb {
+		if err := relayClient(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	sandbox.Init() // the contender "sandglass (Go)" starts this binary as init
 	var o options
 	flag.IntVar(&o.rounds, "n", 100, "rounds; each contender runs once in each")
 	flag.IntVar(&o.warmup, "warmup", 5, "rounds before the clock")
 	flag.StringVar(&o.sandglass, "sandglass", "bin/sandglass", "the binary to measure")
 	flag.BoolVar(&o.install, "install", false, "install missing peers with apt-get (root only)")
+	flag.IntVar(&o.relay, "relay", 0, "rounds of the relay of --allow-host beside loopback alone, instead of cold starts")
 	flag.Var(&o.only, "only", "run contenders whose name contains this (repeatable)")
 	flag.Var(&o.custom, "cmd", "NAME=COMMAND ARG…, instead of the usual contenders (repeatable): two builds, say")
 	flag.Parse()
@@ -47,6 +57,10 @@ func main() {
 func run(o *options) error {
 	if o.rounds < 1 {
 		return fmt.Errorf("-n %d: want at least 1", o.rounds)
+	}
+	if o.relay > 0 {
+		fmt.Println(machine.Line())
+		return measureRelay(o)
 	}
 	dir, err := os.MkdirTemp("", "sandglass-bench-")
 	if err != nil {
