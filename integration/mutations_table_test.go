@@ -276,4 +276,31 @@ var mutations = []mutation{
 		{"pkg/denials/filter.go", "return k&actionMask == retErrno && k&errnoMask != 0", "return false"}}},
 	{control: "names of programs are plain text", fail: []string{"TestDenialsAreHarmlessText"}, edits: []edit{
 		{"pkg/denials/watch.go", "	return clean(b[:k-1]) // without its newline", "	return string(b[:k-1])"}}},
+	{control: "names that are not listed are not asked for", pkg: "egress", fail: []string{"TestNamesCarryNothingOut", "TestNamesInside", "TestNoOtherHost"}, edits: []edit{
+		{"pkg/egress/resolver/server.go", "if !ok || !s.List.AllowsAnyPort(name) {", "if !ok {"}}},
+	{control: "port of the name", pkg: "egress", fail: []string{"TestNoOtherHost"}, edits: []edit{
+		{"pkg/egress/relay/conn.go", "if c.s.cfg.List.AllowsName(name, port) {", "if true {"}}},
+	{control: "address of the list", pkg: "egress", fail: []string{"TestNoOtherHost", "TestLoopbackOfTheHost"}, edits: []edit{
+		{"pkg/egress/relay/conn.go", "		if c.s.cfg.List.AllowsAddr(addr, port) {", "		if true {"},
+		{"pkg/egress/relay/dial.go", "	if c.s.cfg.List.AllowsAddr(a, c.dest.Port()) {", "	if true {"}}},
+	{control: "bound of names below wildcards", pkg: "egress", fail: []string{"TestNamesCarryNothingOut"}, edits: []edit{
+		{"pkg/egress/resolver/bounds.go", "maxBelow = 100 ", "maxBelow = 1 << 20 "},
+		{"pkg/egress/resolver/bounds.go", "maxData  = 2048", "maxData  = 1 << 20"}}},
+	{control: "addresses that are public", pkg: "egress", fail: []string{"TestPrivateAddressesAreNotDialled"}, edits: []edit{
+		{"pkg/egress/relay/dial.go", "	if bad := reach.Refused(a); bad != \"\" {", "	if bad := reach.Refused(a); false {"}}},
+	{control: "addresses of other hosts", pkg: "egress", fail: []string{"TestPrivateAddressesAreNotDialled"}, edits: []edit{
+		{"pkg/egress/relay/dial.go", "	return route.Refused(a)\n", "	_ = route.Refused\n	return \"\"\n"}}},
+	{control: "server name in the hello", pkg: "egress", fail: []string{"TestServerName", "TestServerNameByPort"}, edits: []edit{
+		{"pkg/egress/relay/greeting.go", "if done && !strings.EqualFold(name, c.name) {", "if false && !strings.EqualFold(name, c.name) {"}}},
+	{control: "connections at once", pkg: "egress", fail: []string{"TestConnectionsAtOnce", "TestFloodOfConnections"}, edits: []edit{
+		{"pkg/egress/relay/relay.go", "make(chan struct{}, cfg.Limits.Open)", "make(chan struct{}, 1<<16)"}}},
+	{control: "connections in all", pkg: "egress", fail: []string{"TestConnectionsInAll"}, edits: []edit{
+		{"pkg/egress/relay/relay.go", "	if s.total++; s.total == s.cfg.Limits.Total {", "	if s.total++; false {"},
+		{"pkg/egress/relay/relay.go", "	if s.total >= s.cfg.Limits.Total {", "	if false {"}}},
+	{control: "bytes of the run", pkg: "egress", fail: []string{"TestBytesUp", "TestBytesDown"}, edits: []edit{
+		{"pkg/egress/relay/budget.go", "		got := min(int64(n), left)\n", "		got := int64(n)\n"}}},
+	{control: "rate", pkg: "egress", fail: []string{"TestRate"}, edits: []edit{
+		{"pkg/egress/relay/budget.go", "	d := b.reserve(n, time.Now())\n", "	d := min(b.reserve(n, time.Now()), 0)\n"}}},
+	{control: "idle connections cut", pkg: "egress", fail: []string{"TestIdle"}, edits: []edit{
+		{"pkg/egress/relay/conn.go", "		c.cut(result.Idle, nil)\n", ""}}},
 }
