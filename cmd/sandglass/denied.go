@@ -45,7 +45,7 @@ func explainDenials(p *policy.Parsed, res *sandbox.Result) {
 // denial is one row in words, with what would allow it where something does.
 func denial(d result.Denial, profile string) string {
 	what := d.What
-	if d.Args != "" {
+	if d.Args != "" && d.Kind != "file" {
 		what += "(" + d.Args + ")"
 	}
 	times := fmt.Sprintf("%d times", d.Count)
@@ -56,6 +56,8 @@ func denial(d result.Denial, profile string) string {
 		times += " (" + d.Program + ")"
 	}
 	switch {
+	case d.Kind == "file":
+		return "writing " + d.What + " (" + d.Args + ") was out of reach " + times + ": only /tmp, /work, HOME, /out and what -v mounts with :rw can be written"
 	case d.Kind == "host":
 		return what + " was out of reach " + times + ": there is no network but loopback, and what --allow-host lists"
 	case profile == "default" && slices.Contains(debugAllows, d.What):

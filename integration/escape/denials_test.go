@@ -75,6 +75,37 @@ hint: unshare(CLONE_NEWUSER) was refused once (prog) with EPERM
 	})
 }
 
+// Writes outside of what may be written are told, by the path as it is written
+// down; those inside and reads are not.
+func TestRefusedWritesAreTold(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		dir := testkit.Dir(t)
+		o := testkit.Sh(t, who, `exec 2>&1
+echo x >/etc/x; mkdir /data; cd /usr/share; touch rel; rm -f /tmp/../usr/bin/env
+echo x >/tmp/ok; mkdir /work/d; touch /mnt/w/x; mv /tmp/ok /work/d; echo x >/dev/null; cat /etc/hosts >/dev/null; echo x >/var/tmp/y; exec 2>/dev/null; echo end`,
+			explain, "-v", dir+":/mnt/w:rw")
+		want := []result.Denial{
+			{Kind: "file", What: "/data", Args: "mkdir", Program: "mkdir", Count: 1},
+			{Kind: "file", What: "/etc/x", Args: "openat", Program: "sh", Count: 1},
+			{Kind: "file", What: "/usr/bin/env", Args: "unlinkat", Program: "rm", Count: 1},
+			{Kind: "file", What: "/usr/share/rel", Args: "openat", Program: "touch", Count: 1},
+		}
+		var got []result.Denial
+		for _, d := range o.Result.Denied {
+			if d.Kind == "file" {
+				got = append(got, d)
+			}
+		}
+		if !slices.Equal(got, want) || !strings.HasSuffix(o.Stdout, "end\n") {
+			t.Errorf("got  %+v\nwant %+v\n%s", got, want, o.Stdout)
+		}
+		const told = "hint: writing /data (mkdir) was out of reach once (mkdir): only /tmp, /work, HOME, /out and what -v mounts with :rw can be written\n"
+		if !strings.Contains(o.Stderr, told) {
+			t.Errorf("stderr: %q", o.Stderr)
+		}
+	})
+}
+
 //go:embed testdata/deny.c
 var denySource string
 

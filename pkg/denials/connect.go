@@ -3,13 +3,11 @@ package denials
 import (
 	"encoding/binary"
 	"net/netip"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 
 	"sandglass/internal/sys"
-	"sandglass/pkg/seccomp/sysnum"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,14 +15,10 @@ import (
 // maxAddress is struct sockaddr_storage.
 const maxAddress = 128
 
-// allowed notes what a call that the profile allows will meet: the sandbox's
-// network has loopback, what stands for listed hosts, and no route, so a connection to anywhere else fails with
-// ENETUNREACH. The address is read from the caller's memory, which it may change
-// before the kernel reads it: a program can hide one, and gains nothing.
-func (w *Watch) allowed(n *sys.Notification) {
-	if number, _ := sysnum.Number(runtime.GOARCH, "connect"); n.Nr != number {
-		return
-	}
+// connects notes a connection that leads out: the sandbox's network has loopback,
+// what stands for listed hosts, and no route, so one to anywhere else fails with
+// ENETUNREACH.
+func (w *Watch) connects(n *sys.Notification) {
 	size := min(n.Args[2]&0xffffffff, maxAddress)
 	if size < 4 {
 		return

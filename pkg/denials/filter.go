@@ -27,22 +27,14 @@ var (
 )
 
 // explaining is base with every refusal turned into a question to the listener,
-// and connect as well. What base allows costs what it did, and what it kills the
+// and the calls that are observed as well. What base allows costs what it did, and what it kills the
 // kernel still kills. An errno of zero is no refusal and stays.
 func explaining(base []bpfvm.Insn) ([]bpfvm.Insn, error) {
 	asking, err := ask(base, func(k uint32) bool { return k&actionMask == retErrno && k&errnoMask != 0 })
 	if err != nil {
 		return nil, err
 	}
-	connect, _ := sysnum.Number(runtime.GOARCH, "connect")
-	// Skips what is not ours: the filter itself kills foreign architectures.
-	return fits(append([]bpfvm.Insn{
-		{Code: bpfvm.LdAbs, K: 4},
-		{Code: bpfvm.JeqK, K: auditArch(), JF: 3},
-		{Code: bpfvm.LdAbs, K: 0},
-		{Code: bpfvm.JeqK, K: connect, JF: 1},
-		{Code: bpfvm.RetK, K: retNotify},
-	}, asking...))
+	return fits(observing(asking))
 }
 
 // learning asks about every call that base allows or refuses, but for those that

@@ -26,6 +26,9 @@ import (
 type Watch struct {
 	// Local are more addresses that are the sandbox's own, beside loopback.
 	Local []netip.Prefix
+	// Writable are the places inside that may be written, as absolute paths. Only
+	// with some are writes elsewhere told.
+	Writable []string
 
 	base   []bpfvm.Insn // what the profile says
 	filter []byte       // what the program gets

@@ -5,6 +5,7 @@ import (
 	"sandglass/pkg/denials"
 	"sandglass/pkg/egress/hosts"
 	"sandglass/pkg/plan"
+	"sandglass/pkg/rootfs"
 	"sandglass/pkg/seccomp"
 )
 
@@ -28,6 +29,8 @@ func (r *runner) watchDenials() error {
 	if list, err := hosts.Parse(r.spec.Hosts); err == nil && len(r.spec.Hosts) > 0 {
 		w.Local = plan.Routes(list)
 	}
+	// The last ones are links of the root's own to places that are.
+	w.Writable = append(rootfs.Writable(r.plan.Input), "/var/tmp", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr")
 	r.box.Denials = w
 	r.box.Config.Seccomp, r.box.Config.Listener = w.Filter(), true
 	return nil
