@@ -5,7 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -122,4 +124,22 @@ func testFunctions(f *ast.File) map[string]bool {
 		}
 	}
 	return names
+}
+
+// A file at the top that nobody put there on purpose is a scratch file, or a
+// binary, that came in with "git add -A".
+func TestTopLevel(t *testing.T) {
+	testkit.Requires(t, "git")
+	cmd := exec.Command("git", "-C", testkit.Root(t), "ls-tree", "--name-only", "HEAD")
+	text, err := cmd.Output()
+	if err != nil {
+		t.Skip("SKIP(want a checkout of git, have none)")
+	}
+	want := []string{
+		".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "NOTICE", "README.md", "SECURITY.md", "cmd", "docs", "examples", "go.mod", "go.sum",
+		"hack", "integration", "internal", "pkg", "rootfs", "seccomp-profiles",
+	}
+	if got := strings.Fields(string(text)); !slices.Equal(got, want) {
+		t.Errorf("at the top: %q\nwant %q", got, want)
+	}
 }
