@@ -199,6 +199,25 @@ func TestServersThatFail(t *testing.T) {
 	})
 }
 
+// TestPeerThatVanishes: nothing comes back any more, not even an acknowledgement.
+// The program fills what there is to fill, waits, and is told.
+func TestPeerThatVanishes(t *testing.T) {
+	each(t, func(t *testing.T, w *world, who testkit.Who) {
+		s := w.serve(t, w.internet, good4+":7000", drain)
+		p, release := testkit.Hold(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", append(allow(listed), "--net-idle", "1s", "--timeout", "60s"), "stream")...)
+		p.WaitLine("connected")
+		<-s.accepted
+		w.configure(w.internet, "route del 93.184.216.99 dev i0\nroute add blackhole 93.184.216.99\n")
+		release()
+		o := p.Wait()
+		w.configure(w.internet, "route del blackhole 93.184.216.99\nroute add 93.184.216.99 dev i0\n")
+		printed(t, o, "connected\nECONNRESET\n")
+		if c := one(t, o); c.Verdict != result.Idle || c.BytesUp == 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
 // TestFloodOfConnections: the supervisor's descriptors and memory are bounded.
 func TestFloodOfConnections(t *testing.T) {
 	each(t, func(t *testing.T, w *world, who testkit.Who) {

@@ -11,9 +11,10 @@ set -euo pipefail
 dir=$1 meta=$2
 
 # Loaded at boot where they are not built in, each after what it needs.
-modules='virtio_pci virtio_console virtio_blk virtiofs ext4 overlay loop'
+modules='virtio_pci virtio_console virtio_blk virtiofs ext4 overlay loop veth'
 
-[ ! -e "$dir/complete" ] || exit 0
+# One that was made with other modules is made again.
+[ "$(cat "$dir/complete" 2>/dev/null)" != "$modules" ] || exit 0
 mkdir -p "$dir/download"
 dir=$(cd "$dir" && pwd)
 cd "$dir/download"
@@ -69,4 +70,4 @@ done
 # four bytes: boot.sh appends one.
 truncate -s %4 "$dir/base.cpio.gz"
 cd "$dir" && rm -rf download "$base/modules"
-touch complete
+echo "$modules" >complete

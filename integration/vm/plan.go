@@ -30,7 +30,7 @@ func (m machine) results() string { return filepath.Join(work, "results", m.name
 // has is what every machine has for certain; a test may not be skipped for the
 // want of it.
 var has = []string{"userns", "seccomp", "landlock", "idmap", "amd64", "gcc", "python3", "node", "bash", "perl", "ipv6",
-	"cgroup", "cgroup2", "cgroup2-memory", "cgroup2-pids", "cgroup2-cpu", "disk", "swap", "tracefs", "golden", "cgroup.kill", "ptmx"}
+	"cgroup", "cgroup2", "cgroup2-memory", "cgroup2-pids", "cgroup2-cpu", "disk", "swap", "tracefs", "golden", "cgroup.kill", "ptmx", "veth"}
 
 // The kernels: Debian stable's, and the newest that its security archive has.
 const (
@@ -58,6 +58,9 @@ const (
 	judge = "^TestEveryAnswerCounts$"
 	// Where sandglass itself waits, and what it asks a terminal.
 	patient = "^Test(ReaderThatDoesNotRead|Flood|NoQuestions|TerminalThatDoesNotAnswer|StreamsThatAreNone|Paste|API)$"
+	// A list of hosts, as far as the kernel has a part in it.
+	listed = "^Test(Commands|OwnResolver|NoOtherHost|NoListNoNetwork|SourcesAndDevices|PrivateAddressesAreNotDialled|ListedPrivateAddress|NamesCarryNothingOut|" +
+		"ServerName|HalfClose|BytesUp|BytesDown|ConnectionsAtOnce|ConnectionsInAll|TwoAtOnce|LoopbackOfTheHost|NothingIsLeft|StoppedSupervisor)$"
 	// README's commands, with all of check in them, twice: the host does them.
 	readme = "^TestREADME$"
 	// Doctor's hosts that are poor by their control groups, or another way with
@@ -86,6 +89,7 @@ func plan() []machine {
 			{pkg: "pkg/sandbox"},
 			{pkg: "internal/sys", skip: many},
 			{pkg: "integration/escape", skip: races},
+			{pkg: "integration/egress", run: listed},
 			{pkg: "integration/limits", skip: limits},
 			{pkg: "integration/leftovers", skip: leftovers},
 		}

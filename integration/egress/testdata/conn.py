@@ -97,6 +97,16 @@ def up(port, total):
         return s.recv(1) or "eof"
     print(err(f), flush=True)
 
+def stream():
+    """Sends when it is told to, until that fails."""
+    s = dial()
+    print("connected", flush=True)
+    sys.stdin.read()
+    def f():
+        while True:
+            s.send(bytes(65536))
+    print(err(f), flush=True)
+
 def down(port):
     s = dial(port=port)
     n = 0
