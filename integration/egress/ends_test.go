@@ -48,7 +48,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if o.Exit != 1 {
 			t.Errorf("exit %d", o.Exit)
 		}
-		o = w.python(t, who, "conn.py", append(allow(listed), "--timeout", "1s"), "down", "7000")
+		o = w.python(t, who, "conn.py", append(allow(listed), "--timeout", "4s"), "down", "7000")
 		if o.Result.Outcome != result.Timeout || one(t, o).BytesDown == 0 {
 			t.Errorf("outcome %q, network %s", o.Result.Outcome, network(o))
 		}
@@ -71,7 +71,7 @@ func TestNothingIsLeft(t *testing.T) {
 func TestStoppedSupervisor(t *testing.T) {
 	each(t, func(t *testing.T, w *world, who testkit.Who) {
 		s := w.serve(t, w.internet, good4+":7000", echo)
-		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", append(allow(listed), "--timeout", "1s"), "one")...)
+		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", append(allow(listed), "--timeout", "4s"), "one")...)
 		p.WaitLine("connected")
 		inits := childrenOf(t, p.PID())
 		if len(inits) != 1 {

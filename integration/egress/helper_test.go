@@ -44,6 +44,9 @@ func (w *world) pythonArgs(t *testing.T, name string, flags []string, args ...st
 		t.Fatal(err)
 	}
 	list := slices.Concat(flags, []string{"-v", path + ":/opt/" + name})
+	if !slices.Contains(flags, "--timeout") {
+		list = append(list, "--timeout", "100s") // an emulated machine takes seconds for what takes none
+	}
 	if w != nil {
 		list = append(list, w.ca.flags()...)
 	}
