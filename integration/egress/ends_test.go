@@ -31,7 +31,7 @@ func TestNothingIsLeft(t *testing.T) {
 	s := w.serve(t, w.internet, good4+":7000", source)
 	for _, who := range []testkit.Who{testkit.AsRoot(t), testkit.AsUser(t)} {
 		before := testkit.TakeSnapshot(t)
-		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", allow(listed), "down", "7000")...)
+		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", append(allow(listed), "--net-rate", "1m"), "down", "7000")...)
 		<-s.accepted
 		inits := testkit.Processes("")
 		p.Kill()
@@ -48,7 +48,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if o.Exit != 1 {
 			t.Errorf("exit %d", o.Exit)
 		}
-		o = w.python(t, who, "conn.py", append(allow(listed), "--timeout", "4s"), "down", "7000")
+		o = w.python(t, who, "conn.py", append(allow(listed), "--timeout", "4s", "--net-rate", "1m"), "down", "7000")
 		if o.Result.Outcome != result.Timeout || one(t, o).BytesDown == 0 {
 			t.Errorf("outcome %q, network %s", o.Result.Outcome, network(o))
 		}
