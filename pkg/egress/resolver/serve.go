@@ -31,11 +31,14 @@ func (s *Server) ServePacket(pc net.PacketConn) error {
 	buf := make([]byte, maxQuery+1)
 	for {
 		n, from, err := pc.ReadFrom(buf)
+		if errors.Is(err, net.ErrClosed) {
+			return nil
+		}
 		if err != nil {
-			if errors.Is(err, net.ErrClosed) {
-				return nil
-			}
-			return err
+			// The host is short of memory. Names must not be gone for the rest of the
+			// run, nor a CPU meanwhile.
+			time.Sleep(window)
+			continue
 		}
 		s.pause(ctx)
 		if n > maxQuery {

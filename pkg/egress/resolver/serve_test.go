@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -81,6 +82,47 @@ func TestUDP(t *testing.T) {
 		t.Errorf("ServePacket: %v", err)
 	}
 	canceled(t, h, 1)
+	done()
+}
+
+// shortOfMemory is a socket of which the first reads fail.
+type shortOfMemory struct {
+	net.PacketConn
+	fail int
+}
+
+func (c *shortOfMemory) ReadFrom(b []byte) (int, net.Addr, error) {
+	if c.fail > 0 {
+		c.fail--
+		return 0, nil, &net.OpError{Op: "read", Err: syscall.ENOBUFS}
+	}
+	return c.PacketConn.ReadFrom(b)
+}
+
+// TestUDPAfterAnError: a read that fails does not end the name server.
+func TestUDPAfterAnError(t *testing.T) {
+	done := nothingLeft(t)
+	s, _ := newServer(t, "a.example")
+	pc, err := net.ListenPacket("udp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.ServePacket(&shortOfMemory{PacketConn: pc, fail: 2}) }()
+	client, err := net.Dial("udp4", pc.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	far(t, client)
+	write(t, client, ask(t, "a.example.", a))
+	if got := datagram(t, client); got != "Success a.example. a.example.=198.18.1.1" {
+		t.Error(got)
+	}
+	client.Close()
+	pc.Close()
+	if err := <-ended; err != nil {
+		t.Errorf("ServePacket: %v", err)
+	}
 	done()
 }
 
