@@ -138,7 +138,7 @@ func initPath(s *Spec) (string, error) {
 	}
 	if sys.LinksC() {
 		return "", refusal.Newf("this program links C (cgo), and cannot be a sandbox's PID 1").
-			Hint("CGO_ENABLED=0 go build   # links none").
+			Hint("CGO_ENABLED=0 go build   # links none; -tags netgo,osusergo is enough where only the standard library brings it in").
 			Hint("spec.InitPath = \"/usr/local/bin/sandglass\"   // or is given a binary that does not")
 	}
 	return "/proc/self/exe", nil
