@@ -31,6 +31,8 @@ var commands = []client{
 	{name: "curl IPv6", needs: []string{"curl"}, cmd: []string{"curl", "-6", "-sS", "https://good.example/"}, want: "hello from good.example\n"},
 	{name: "wget", needs: []string{"wget"}, cmd: []string{"wget", "-q", "--ca-certificate=/ca.pem", "-O-", "https://good.example/"}, want: "hello from good.example\n"},
 	{name: "busybox", needs: []string{"busybox"}, hosts: []string{"good.example:80"}, cmd: []string{"busybox", "wget", "-q", "-O-", "http://good.example/"}, want: "hello from good.example\n"},
+	{name: "upper case", needs: []string{"curl"}, cmd: []string{"curl", "-sS", "-H", "Host: x", "https://GOOD.Example/"}, want: "hello from x\n"},
+	{name: "dot at the end", needs: []string{"curl"}, cmd: []string{"curl", "-sS", "-H", "Host: x", "https://good.example./"}, want: "hello from x\n"},
 	{name: "wildcard", needs: []string{"curl"}, hosts: []string{"*.wild.example"}, cmd: []string{"curl", "-sS", "https://a.wild.example/", "https://b.a.wild.example/"}, want: "hello from a.wild.example\nhello from b.a.wild.example\n"},
 	{name: "punycode", needs: []string{"curl"}, hosts: []string{"xn--bcher-kva.example"}, cmd: []string{"curl", "-sS", "https://xn--bcher-kva.example/"}, want: "hello from xn--bcher-kva.example\n"},
 	{name: "hosts file", needs: []string{"curl"}, hosts: []string{"filed.example"}, cmd: []string{"curl", "-sS", "https://filed.example/"}, want: "hello from filed.example\n"},

@@ -218,6 +218,41 @@ func TestPeerThatVanishes(t *testing.T) {
 	})
 }
 
+// TestFloodOfNames: questions cost the supervisor bounded memory and CPU time, and
+// the result bounded room.
+func TestFloodOfNames(t *testing.T) {
+	each(t, func(t *testing.T, w *world, who testkit.Who) {
+		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "flood.py", allow(listed), "names", "3")...)
+		p.WaitLine("flooding")
+		before := memory(t, p.PID())
+		grown := 0
+		ended := make(chan testkit.Output, 1)
+		go func() { ended <- p.Wait() }()
+		for {
+			select {
+			case o := <-ended:
+				n := o.Result.Network
+				if o.Result.Outcome != result.Exited || n == nil || len(n.Refused) != 256 || n.MoreRefused == 0 || n.MoreRefused > 20000 {
+					t.Errorf("outcome %q, stderr %s, network of %d bytes", o.Result.Outcome, o.Stderr, len(network(o)))
+				}
+				if grown > 32<<10 {
+					t.Errorf("the supervisor grew by %d KiB", grown)
+				}
+				if got := w.names.questions(); len(got) != 0 {
+					t.Errorf("%d names asked outside", len(got))
+				}
+				t.Logf("%d KiB more, %d questions", grown, 256+n.MoreRefused)
+				return
+			default:
+				if now := memory(t, p.PID()); now > 0 {
+					grown = max(grown, now-before)
+				}
+				testkit.Eventually(t, "a moment", once())
+			}
+		}
+	})
+}
+
 // TestFloodOfConnections: the supervisor's descriptors and memory are bounded.
 func TestFloodOfConnections(t *testing.T) {
 	each(t, func(t *testing.T, w *world, who testkit.Who) {

@@ -21,6 +21,20 @@ def tunnel(suffix, count, width):
         codes[c] = codes.get(c, 0) + 1
     print(sorted(codes.items()))
 
+def names(seconds):
+    """As many unlisted names as can be, by eight processes."""
+    import time
+    print("flooding", flush=True)
+    end = time.monotonic() + float(seconds)
+    for _ in range(7):
+        if os.fork() == 0:
+            break
+    n = 0
+    while time.monotonic() < end:
+        n += 1
+        s.send(question("n%d-%d." % (os.getpid(), n) + "x" * 60 + "." + "y" * 60 + ".example"))
+    os._exit(0)
+
 def malformed(count):
     """Packets that are no queries: less comes back than was sent."""
     rnd = random.Random(7)
