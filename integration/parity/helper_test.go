@@ -69,6 +69,21 @@ var built = sync.OnceValues(func() (string, error) {
 // kept is referenced, so that no garbage collection closes it.
 var kept *os.File
 
+// probe is the compiled program, where its file system can map ids: runc asks for
+// that of every mount.
+func probe(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(testkit.C(t, probeSource))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(testkit.Dir(t), "probe")
+	if err := os.WriteFile(path, text, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // container is one that runc runs, and what it writes.
 type container struct {
 	cmd     *exec.Cmd

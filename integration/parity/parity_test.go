@@ -34,7 +34,7 @@ type seen struct {
 func both(t *testing.T, flags ...string) (ours, theirs seen) {
 	t.Helper()
 	engine := runc(t)
-	args := append([]string{"-i", "-v", testkit.C(t, probeSource) + ":" + testkit.Inside}, flags...)
+	args := append([]string{"-i", "-v", probe(t) + ":" + testkit.Inside}, flags...)
 	args = append(args, "--", testkit.Inside)
 	who := testkit.AsRoot(t)
 

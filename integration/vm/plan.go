@@ -97,7 +97,7 @@ func plan() []machine {
 	root := append([]string{"root"}, has...)
 	return []machine{
 		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|ClockThatJumps|"+tmpfsIDMap),
-			suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
+			suite{pkg: "integration/parity"}, suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
 		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "integration/tty", skip: patient}, suite{pkg: "pkg/check", skip: judge})},
 		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
