@@ -10,8 +10,6 @@ import (
 
 var itoa = strconv.Itoa
 
-const goodUp = good4 + ":443"
-
 // client is an ordinary program that fetches from a listed host without knowing
 // of any sandbox.
 type client struct {

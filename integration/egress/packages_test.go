@@ -10,9 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/cgi"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -136,16 +134,6 @@ func TestNpm(t *testing.T) {
 npm install --no-audit --no-fund --no-update-notifier --registry https://good.example/npm/ fromregistry >&2 && node -e 'require("fromregistry")'`)
 		printed(t, o, "a module of the registry\n")
 	})
-}
-
-// write makes a file on the host that everybody may read.
-func write(t *testing.T, name, text string) string {
-	t.Helper()
-	path := filepath.Join(testkit.Dir(t), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func lines(s string) []string { return strings.Split(strings.TrimSuffix(s, "\n"), "\n") }
