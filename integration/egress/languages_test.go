@@ -114,6 +114,41 @@ func TestLibcs(t *testing.T) {
 	}
 }
 
+// TestImage is a root of the caller's, with an /etc that points elsewhere, and
+// musl's resolver in the only program.
+func TestImage(t *testing.T) {
+	testkit.Requires(t, "musl-gcc")
+	root := testkit.Dir(t)
+	path := filepath.Join(testkit.Dir(t), "resolve.c")
+	if err := os.WriteFile(path, []byte(testkit.Source(t, testdata, "resolve.c")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.Command("musl-gcc", "-static", "-o", filepath.Join(root, "resolve"), path).CombinedOutput(); err != nil {
+		t.Fatalf("musl-gcc: %v\n%s", err, text)
+	}
+	if err := os.Mkdir(filepath.Join(root, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	conf := filepath.Join(root, "etc/resolv.conf")
+	kinds := map[string]func() error{
+		"none": func() error { return nil },
+		"file": func() error { return os.WriteFile(conf, []byte("nameserver "+server+"\n"), 0o644) },
+		"link": func() error { return os.Symlink("../run/systemd/resolve/stub-resolv.conf", conf) },
+	}
+	each(t, func(t *testing.T, w *world, who testkit.Who) {
+		for kind, make := range kinds {
+			os.Remove(conf)
+			if err := make(); err != nil {
+				t.Fatal(err)
+			}
+			o := testkit.Run(t, testkit.Opts{Who: who}, append(allow("good.example:80"), root, "/resolve", "good.example")...)
+			t.Log(kind)
+			printed(t, o, hello+hello)
+			connections(t, o, "good.example:80 "+good6+" closed")
+		}
+	})
+}
+
 // runFile runs a command with files of testdata below /opt.
 func (w *world) runFile(t *testing.T, who testkit.Who, files []string, flags []string, cmd ...string) testkit.Output {
 	t.Helper()

@@ -3,6 +3,7 @@ package rootfs
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 
@@ -68,11 +69,20 @@ func (p *planner) synthetic() {
 // ownResolver lies on the root tmpfs, below what the scratch covers.
 const ownResolver = "/tmp/resolver"
 
+// resolverFiles say how names are found.
+var resolverFiles = []string{"resolv.conf", "nsswitch.conf"}
+
 // coverResolver puts ours over an image's own files, which name resolvers that
-// are out of reach. Without any both glibc and musl ask 127.0.0.1.
+// are out of reach. Without any both glibc and musl ask 127.0.0.1. Over a link
+// nothing can be mounted: resolv.conf of a system with systemd is one that leads
+// to /run, where there is no file here.
 func (p *planner) coverResolver() {
 	p.dir(ownResolver, 0o755)
-	for _, f := range [...]File{{"resolv.conf", etcfiles.ResolvHosts}, {"nsswitch.conf", etcfiles.NsswitchHosts}} {
+	for i, text := range [...]string{etcfiles.ResolvHosts, etcfiles.NsswitchHosts} {
+		f := File{resolverFiles[i], text}
+		if slices.Contains(p.etcLinks, f.Name) {
+			continue
+		}
 		p.file(ownResolver+"/"+f.Name, f.Text)
 		p.add(wire.Op{Kind: wire.OpMask, Source: ownResolver + "/" + f.Name, Target: "/etc/" + f.Name})
 	}

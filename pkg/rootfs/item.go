@@ -143,10 +143,11 @@ func Writable(in Input) []string {
 }
 
 type planner struct {
-	in    Input
-	items []Item
-	etcIn bool   // /etc comes from the image
-	shown []File // of /proc, see facades
+	in       Input
+	items    []Item
+	etcIn    bool     // /etc comes from the image
+	etcLinks []string // of resolverFiles, those that are links there
+	shown    []File   // of /proc, see facades
 }
 
 func (p *planner) add(op wire.Op) {

@@ -177,6 +177,30 @@ func TestDirectoryImage(t *testing.T) {
 	}
 }
 
+// TestImageResolver: with a list of hosts ours lies over an image's own file, and
+// not over a link, where nothing can be mounted.
+func TestImageResolver(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "etc"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../run/resolv.conf", filepath.Join(dir, "etc/resolv.conf")); err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range []bool{false, true} {
+		in := input()
+		in.Network = network
+		from(t, &in, dir)
+		items := mustPlan(t, in)
+		if index(items, wire.OpMask, "/etc/resolv.conf") >= 0 {
+			t.Error("a link is covered")
+		}
+		if covered := index(items, wire.OpMask, "/etc/nsswitch.conf") >= 0; covered != network {
+			t.Errorf("with a list: %v, covered: %v", network, covered)
+		}
+	}
+}
+
 func TestDirectoryImageBounds(t *testing.T) {
 	in := input()
 	from(t, &in, t.TempDir())

@@ -131,11 +131,23 @@ func (p *planner) imageEntry(dir int, root, name string) {
 	}
 	if name == "etc" {
 		p.etcIn = isDir
+		p.etcLinks = linksIn(dir, name, resolverFiles)
 	}
 	src := Source{Path: filepath.Join(root, name), Dir: isDir, Dev: uint64(st.Dev), Ino: st.Ino}
 	// Read-only from the start: a mount point that an image lacks must not be
 	// made in it, where it would stay on the host.
 	p.bind(Bind{Source: src, Target: target, Open: true, IDMap: true}, wire.ReadOnly)
+}
+
+// linksIn are those of the names in a directory that are links.
+func linksIn(dir int, name string, names []string) (links []string) {
+	for _, n := range names {
+		var st unix.Stat_t
+		if unix.Fstatat(dir, name+"/"+n, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK {
+			links = append(links, n)
+		}
+	}
+	return links
 }
 
 // readlinkat is a link's text, "" when it cannot be had whole.
