@@ -60,3 +60,18 @@ func TestCommands(t *testing.T) {
 		}
 	})
 }
+
+// TestWithOtherFlags: a list goes together with what changes the filter, /proc and
+// the streams.
+func TestWithOtherFlags(t *testing.T) {
+	each(t, func(t *testing.T, w *world, who testkit.Who) {
+		for _, flags := range [][]string{
+			{"--explain-denials"}, {"--seccomp", "debug"}, {"--proc", "none"}, {"--pty"}, {"--read-only", "--cap-drop", "ALL"},
+			{"--tls-sni-check", "all"}, {"--net-connections", "1"}, {"--user", "1234"},
+		} {
+			o := w.python(t, who, "clients.py", slices.Concat(allow("good.example"), flags), "http.client")
+			t.Logf("with %q", flags)
+			printed(t, o, hello+hello+hello)
+		}
+	})
+}
