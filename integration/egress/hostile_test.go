@@ -118,6 +118,9 @@ func TestSourcesAndDevices(t *testing.T) {
 			try{"option 1 36 1", "ENOPROTOOPT"},  // SO_MARK
 			try{"option 0 19 1", "ENOPROTOOPT"},  // IP_TRANSPARENT
 			try{"option 41 75 1", "ENOPROTOOPT"}, // IPV6_TRANSPARENT
+			try{"mapped v4.good.example 80", "data"},
+			// Not one of init's sockets is left to the program.
+			try{"descriptors", "0 1 2"},
 			// Nobody takes the place of the relay or the name server.
 			try{"listen 127.0.0.1 8443", "EADDRINUSE"},
 			try{"listen 198.18.1.0 8443", "EADDRINUSE"},

@@ -133,6 +133,16 @@ def listen(addr, number):
     return "listens"
 
 
+def descriptors():
+    """What is open, what lists it left out."""
+    return " ".join(sorted(n for n in os.listdir("/proc/self/fd") if os.path.lexists("/proc/self/fd/" + n)))
+
+
+def mapped(name, number):
+    """A listed name's address in the form of the other family."""
+    return tcp("::ffff:" + answer(name), number)
+
+
 def reuse(number):
     s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
