@@ -95,26 +95,42 @@ type answered struct {
 
 // verdicts are written by hand.
 var verdicts = []answered{
-	{"clone", [6]uint64{0x3d0f00}, "allow"},               // pthread_create
-	{"clone", [6]uint64{0x1200011}, "allow"},              // fork
-	{"clone", [6]uint64{0x4111}, "allow"},                 // VM|VFORK
-	{"clone", [6]uint64{0x00020011}, eperm},               // NEWNS
-	{"clone", [6]uint64{0x02000011}, eperm},               // NEWCGROUP
-	{"clone", [6]uint64{0x04000011}, eperm},               // NEWUTS
-	{"clone", [6]uint64{0x08000011}, eperm},               // NEWIPC
-	{"clone", [6]uint64{0x10000011}, eperm},               // NEWUSER
-	{"clone", [6]uint64{0x20000011}, eperm},               // NEWPID
-	{"clone", [6]uint64{0x40000011}, eperm},               // NEWNET
-	{"clone", [6]uint64{0xffffffff10000011}, eperm},       // high bits are ignored
-	{"fcntl", [6]uint64{3, 1}, "allow"},                   // F_GETFD
-	{"fcntl", [6]uint64{3, 6}, "allow"},                   // F_SETLK
-	{"fcntl", [6]uint64{3, 37}, einval},                   // F_OFD_SETLK
-	{"fcntl", [6]uint64{3, 38}, einval},                   // F_OFD_SETLKW
-	{"fcntl", [6]uint64{3, 1024}, eacces},                 // F_SETLEASE
-	{"fcntl", [6]uint64{3, 1<<32 | 1024}, eacces},         // bit 32
-	{"fcntl", [6]uint64{3, 1025}, "allow"},                // F_GETLEASE
-	{"fcntl", [6]uint64{3, 1030}, "allow"},                // F_DUPFD_CLOEXEC
-	{"fcntl", [6]uint64{3, 1040}, eacces},                 // F_SETDELEG
+	{"clone", [6]uint64{0x3d0f00}, "allow"},         // pthread_create
+	{"clone", [6]uint64{0x1200011}, "allow"},        // fork
+	{"clone", [6]uint64{0x4111}, "allow"},           // VM|VFORK
+	{"clone", [6]uint64{0x00020011}, eperm},         // NEWNS
+	{"clone", [6]uint64{0x02000011}, eperm},         // NEWCGROUP
+	{"clone", [6]uint64{0x04000011}, eperm},         // NEWUTS
+	{"clone", [6]uint64{0x08000011}, eperm},         // NEWIPC
+	{"clone", [6]uint64{0x10000011}, eperm},         // NEWUSER
+	{"clone", [6]uint64{0x20000011}, eperm},         // NEWPID
+	{"clone", [6]uint64{0x40000011}, eperm},         // NEWNET
+	{"clone", [6]uint64{0xffffffff10000011}, eperm}, // high bits are ignored
+	{"fcntl", [6]uint64{3, 1}, "allow"},             // F_GETFD
+	{"fcntl", [6]uint64{3, 6}, "allow"},             // F_SETLK
+	{"fcntl", [6]uint64{3, 37}, einval},             // F_OFD_SETLK
+	{"fcntl", [6]uint64{3, 38}, einval},             // F_OFD_SETLKW
+	{"fcntl", [6]uint64{3, 1024}, eacces},           // F_SETLEASE
+	{"fcntl", [6]uint64{3, 1<<32 | 1024}, eacces},   // bit 32
+	{"fcntl", [6]uint64{3, 1025}, "allow"},          // F_GETLEASE
+	{"fcntl", [6]uint64{3, 1030}, "allow"},          // F_DUPFD_CLOEXEC
+	{"fcntl", [6]uint64{3, 1040}, eacces},           // F_SETDELEG
+	{"fcntl", [6]uint64{3, 1026}, einval},           // F_NOTIFY
+	{"fcntl", [6]uint64{3, 1<<32 | 1026}, einval},   // the kernel takes the low half
+	{"madvise", [6]uint64{4096, 4096, 4}, "allow"},  // MADV_DONTNEED
+	{"madvise", [6]uint64{4096, 4096, 8}, "allow"},  // MADV_FREE
+	{"madvise", [6]uint64{4096, 4096, 14}, "allow"}, // MADV_HUGEPAGE
+	{"madvise", [6]uint64{4096, 4096, 12}, einval},  // MADV_MERGEABLE
+	{"madvise", [6]uint64{4096, 4096, 20}, einval},  // MADV_COLD
+	{"madvise", [6]uint64{4096, 4096, 21}, einval},  // MADV_PAGEOUT
+	{"madvise", [6]uint64{4096, 4096, 25}, einval},  // MADV_COLLAPSE
+	{"madvise", [6]uint64{4096, 4096, 1<<32 | 21}, einval},
+	{"prctl", [6]uint64{67, 1}, einval},                   // PR_SET_MEMORY_MERGE
+	{"setsockopt", [6]uint64{3, 17, 104}, noopt},          // UDP_GRO
+	{"setsockopt", [6]uint64{3, 1, 29}, noopt},            // SO_TIMESTAMP
+	{"setsockopt", [6]uint64{3, 1, 35}, noopt},            // SO_TIMESTAMPNS
+	{"setsockopt", [6]uint64{3, 1, 63}, noopt},            // SO_TIMESTAMP_NEW
+	{"setsockopt", [6]uint64{3, 1, 64}, noopt},            // SO_TIMESTAMPNS_NEW
 	{"fcntl", [6]uint64{1024, 1033, 1040}, "allow"},       // F_ADD_SEALS
 	{"ioctl", [6]uint64{0, 0x5401}, "allow"},              // TCGETS
 	{"ioctl", [6]uint64{0, 0x5412}, eperm},                // TIOCSTI

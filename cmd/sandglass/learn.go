@@ -37,6 +37,10 @@ func learnCommand(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	if old != nil && !log.Within(old) {
+		return fail(refusal.Newf("--merge: %s allows more than the default profile, and so would what is learned", refusal.Word(p.Merge)).
+			Hint("sandglass profile diff default %s   # what it is", refusal.Shell(p.Merge)))
+	}
 	p.Spec.ExplainDenials = true
 	code, res := observe(&p, log)
 	if res.Outcome == result.Refused || res.Outcome == result.Failed {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	profiles "sandglass/seccomp-profiles"
 )
 
 // learning runs "profile learn" for a C program.
@@ -73,6 +74,27 @@ func TestLearnedProfileRunsTheProgram(t *testing.T) {
 		compiled(t, who, dir)
 		tries[2].want, tries[3].want = "OK", "ENOENT"
 		attempt(t, who, []string{"--seccomp", dir + "/p.bpf"}, tries)
+	})
+}
+
+// What is added to a profile of somebody else's is never more than the default
+// one allows either: an earlier program could have written it.
+func TestLearningAddsToNothingWider(t *testing.T) {
+	testkit.Requires(t, "amd64")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		dir := ownDir(t, who)
+		wide, out := filepath.Join(dir, "wide.json"), filepath.Join(dir, "out.json")
+		if err := os.WriteFile(wide, []byte(profiles.Source("debug")), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o := learning(t, who, out, []string{"--merge", wide}, trySource, "mkdir:/tmp/a")
+		want := "sandglass: error: --merge: " + wide + " allows more than the default profile, and so would what is learned\nhint: sandglass profile diff default " + wide + "   # what it is\n"
+		if o.Exit != 125 || o.Stderr != want || o.Stdout != "" {
+			t.Errorf("exit %d, %q, stdout %q", o.Exit, o.Stderr, o.Stdout)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Error("a profile was written")
+		}
 	})
 }
 

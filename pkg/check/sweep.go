@@ -3,6 +3,8 @@ package check
 import (
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -34,6 +36,8 @@ func Sweep() (removed []string) {
 		found = append(found, list...)
 	}
 	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
+	dirs = slices.DeleteFunc(dirs, func(path string) bool { return !made(path, dirPrefix, "0123456789") })
+	found = slices.DeleteFunc(found, func(path string) bool { return !made(path, canaryPrefix, "0123456789abcdef") })
 	for _, path := range append(found, dirs...) {
 		// RemoveAll follows no link, nor does abandoned.
 		if abandoned(path) && os.RemoveAll(path) == nil {
@@ -41,6 +45,13 @@ func Sweep() (removed []string) {
 		}
 	}
 	return removed
+}
+
+// made says whether a name is one of ours, which go on with digits alone: what
+// people call their own files ("sandglass-check-report.json") is theirs.
+func made(path, prefix, digits string) bool {
+	rest := strings.TrimPrefix(filepath.Base(path), prefix)
+	return rest != "" && strings.Trim(rest, digits) == ""
 }
 
 // settled is how old something must be: a check that starts right now has made

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,7 +21,7 @@ func TestSweep(t *testing.T) {
 	}
 	defer living.remove()
 	canary := filepath.Join(home, canaryPrefix+"dead")
-	dir := filepath.Join(tmp, dirPrefix+"dead")
+	dir := filepath.Join(tmp, dirPrefix+"1234")
 	link := filepath.Join(home, canaryPrefix+"link")
 	target := filepath.Join(home, "target")
 	for _, err := range []error{
@@ -31,12 +32,17 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	young := filepath.Join(home, canaryPrefix+"young")
+	young := filepath.Join(home, canaryPrefix+"f00d")
 	if err := os.WriteFile(young, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// Names that people choose.
+	report, notes := filepath.Join(tmp, dirPrefix+"report.json"), filepath.Join(home, canaryPrefix+"notes")
+	if err := errors.Join(os.WriteFile(report, nil, 0o600), os.WriteFile(notes, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
 	old := time.Now().Add(-2 * settled)
-	for _, path := range append([]string{canary, dir, living.dir}, living.files...) {
+	for _, path := range append([]string{canary, dir, living.dir, report, notes}, living.files...) {
 		if err := os.Chtimes(path, old, old); err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +57,7 @@ func TestSweep(t *testing.T) {
 			t.Errorf("%s is still there", path)
 		}
 	}
-	for _, path := range append([]string{link, target, young, living.dir}, living.files...) {
+	for _, path := range append([]string{link, target, young, report, notes, living.dir}, living.files...) {
 		if _, err := os.Lstat(path); err != nil {
 			t.Errorf("%s is gone", path)
 		}

@@ -16,10 +16,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File carries the locks. Only root may open it for writing, which a lock needs:
-// another user could otherwise hold locks and use ids up. It is opened for its
-// inode alone, never read or written.
-const File = "/proc/sys/kernel/overflowuid"
+// File carries the locks. Nobody but root may open it, for reading neither: a
+// lock for reading, which needs no more, is in the way of ours, and one of the
+// whole file would be all ids. It is opened for its inode alone, never read or
+// written.
+const File = "/proc/sys/kernel/cad_pid"
 
 // Dir holds a file of our own where /proc/sys is read-only (in a container, in
 // a service with ProtectKernelTunables=). The two files cannot see each other's

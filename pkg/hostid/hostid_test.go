@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -163,5 +164,22 @@ func TestMaps(t *testing.T) {
 	}
 	if _, err := maps(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("a map that cannot be read is no answer")
+	}
+}
+
+// A lock for reading is in the way of ours: whoever may read the file could hold
+// all ids.
+func TestNobodyElseMayOpenTheLocks(t *testing.T) {
+	for _, path := range []string{File, Dir} {
+		st, err := os.Stat(path)
+		if os.IsNotExist(err) && path == Dir {
+			continue // made where it is needed
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if st.Mode().Perm()&0o077 != 0 || st.Sys().(*syscall.Stat_t).Uid != 0 {
+			t.Errorf("%s has mode %v, want root's alone", path, st.Mode())
+		}
 	}
 }

@@ -158,6 +158,9 @@ func (l *Log) call(name string, s *seen) *profile.Call {
 	return c
 }
 
+// Within says whether the default profile allows whatever p allows.
+func (l *Log) Within(p *profile.Profile) bool { return within(p, l.base) }
+
 // within says whether base allows whatever p allows, on both sides of every
 // condition of the two.
 func within(p, base *profile.Profile) bool {

@@ -32,7 +32,8 @@ func (b *Bundle) Write(dir string) error {
 	if err != nil {
 		return refuse(resolved, err)
 	}
-	if err := put(root, "config.json", 0o644, text, nil, 0); err != nil {
+	// The environment is in it, and may hold what nobody else should read.
+	if err := put(root, "config.json", 0o600, text, nil, 0); err != nil {
 		return refuse(resolved, err)
 	}
 	for _, e := range append([]entry{{name: rootDir, dir: true, mode: 0o755}}, b.entries...) {
@@ -67,7 +68,7 @@ func (b *Bundle) create(dir string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	return root, root.Chmod(".", 0o755) // the runtime's unprivileged id enters it
+	return root, root.Chmod(".", 0o711) // the runtime's unprivileged id enters it
 }
 
 // outOfReach: a program that can write to its own bundle says what the next start

@@ -131,7 +131,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]os.FileMode{
-		".": 0o755 | os.ModeDir, "config.json": 0o644, "rootfs": 0o755 | os.ModeDir, "rootfs/code/x.sh": 0o444, "rootfs/etc/passwd": 0o644,
+		".": 0o711 | os.ModeDir, "config.json": 0o600, "rootfs": 0o755 | os.ModeDir, "rootfs/code/x.sh": 0o444, "rootfs/etc/passwd": 0o644,
 		"rootfs/dev": 0o755 | os.ModeDir, "rootfs/proc": 0o755 | os.ModeDir, "rootfs/work": 0o755 | os.ModeDir, "rootfs/opt/a/b": 0o644, "rootfs/opt/c": 0o755 | os.ModeDir, "rootfs/usr": 0o755 | os.ModeDir,
 	} {
 		st, err := os.Lstat(filepath.Join(dir, name))

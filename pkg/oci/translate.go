@@ -2,13 +2,16 @@ package oci
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostid"
 	"sandglass/pkg/plan"
 	"sandglass/pkg/policy"
+	"sandglass/pkg/rootfs"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,6 +40,9 @@ func New(p *plan.Plan) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := sayable(p, items); err != nil {
+		return nil, err
+	}
 	t := &tree{bundle: b, spec: &p.Spec, shown: map[string][]byte{}}
 	for i := range items {
 		if err := t.item(&items[i]); err != nil {
@@ -51,6 +57,21 @@ func New(p *plan.Plan) (*Bundle, error) {
 	b.Config.Process.Rlimits = rlimits(p)
 	b.notes()
 	return b, nil
+}
+
+// sayable refuses words that JSON has no form for. The encoder would put another
+// character in their place, and the runtime mount or run what nobody judged.
+func sayable(p *plan.Plan, items []rootfs.Item) error {
+	words := slices.Concat(p.Program.Argv, p.Program.Env, p.Program.Paths, []string{p.Program.Dir})
+	for i := range items {
+		words = append(words, items[i].Source, items[i].Target)
+	}
+	for _, w := range words {
+		if !utf8.ValidString(w) {
+			return refusal.Newf("--oci: %s is not UTF-8, which JSON cannot say", refusal.Word(w)).Hint("use a name in UTF-8")
+		}
+	}
+	return nil
 }
 
 // Close lets go of the host's files that the plan has open.
