@@ -18,13 +18,18 @@ const sampleEvery = 20 * time.Millisecond
 // for that, so it is many times what a look takes.
 const sampleTime = 5 * time.Second
 
-// locksTime is the same for locks, which may lie behind each of many
-// descriptors. A cgroup holds everything else meanwhile.
-const locksTime = 30 * time.Second
+// unchargedTime is the same for what no cgroup is charged for: sockets, of which
+// there may be a hundred thousand, and locks, which may lie behind each of as
+// many descriptors. A cgroup holds everything else meanwhile.
+const unchargedTime = 30 * time.Second
 
-// longestPause bounds the wait after a look that took long. The supervisor
-// spends a fifth of one CPU on looking at most, until that is reached.
-const longestPause = 250 * time.Millisecond
+// longestPause bounds the wait after a look that took long, and longestUncharged
+// the one where a cgroup holds the rest. The supervisor spends a fifth of one CPU
+// on looking at most, until that is reached.
+const (
+	longestPause     = 250 * time.Millisecond
+	longestUncharged = 2 * time.Second
+)
 
 // watchdog enforces what the kernel does not: CPU time of the whole tree (a
 // cgroup counts it but has no limit for it), memory and the share of the CPU when
@@ -61,7 +66,7 @@ func (w *watchdog) start(initPID int) error {
 		if err := t.blind("children"); err != nil {
 			return fmt.Errorf("its processes cannot be watched: %w", err)
 		}
-		go w.repeat(func() bool {
+		go w.repeat(longestPause, func() bool {
 			t.calm(w.box.FreeCPUs, time.Now().Add(sampleTime))
 			return true
 		})
@@ -80,11 +85,11 @@ func (w *watchdog) start(initPID int) error {
 		}
 		go w.watch(result.Memory, sampleTime, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
 	} else if w.box.UnchargedMax > 0 {
-		go w.watch(result.Memory, sampleTime, func(deadline time.Time) bool {
+		go w.watch(result.Memory, unchargedTime, func(deadline time.Time) bool {
 			used, ok := t.sockets(unchargedSocket, deadline)
 			return !ok || used > w.box.UnchargedMax
 		})
-		go w.watch(result.Memory, locksTime, func(deadline time.Time) bool {
+		go w.watch(result.Memory, unchargedTime, func(deadline time.Time) bool {
 			used, ok := t.locks(w.box.UnchargedMax, deadline)
 			return !ok || used > w.box.UnchargedMax
 		})
@@ -98,7 +103,11 @@ func (w *watchdog) stop() { close(w.done) }
 // not answer within most.
 func (w *watchdog) watch(cause result.Outcome, most time.Duration, look func(deadline time.Time) bool) {
 	report := func() { w.over <- cause } // there is room
-	w.repeat(func() bool {
+	longest := longestPause
+	if most == unchargedTime {
+		longest = longestUncharged
+	}
+	w.repeat(longest, func() bool {
 		// Fires even while look waits for a lock that the program holds.
 		late := time.AfterFunc(most, report)
 		over := look(time.Now().Add(most))
@@ -113,7 +122,7 @@ func (w *watchdog) watch(cause result.Outcome, most time.Duration, look func(dea
 }
 
 // repeat calls look until that is false or the run is over.
-func (w *watchdog) repeat(look func() bool) {
+func (w *watchdog) repeat(longest time.Duration, look func() bool) {
 	pause := time.NewTimer(sampleEvery)
 	defer pause.Stop()
 	for {
@@ -126,7 +135,7 @@ func (w *watchdog) repeat(look func() bool) {
 		if !look() {
 			return
 		}
-		pause.Reset(max(sampleEvery, min(4*time.Since(began), longestPause)))
+		pause.Reset(max(sampleEvery, min(4*time.Since(began), longest)))
 	}
 }
 
