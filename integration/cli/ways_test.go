@@ -258,3 +258,17 @@ func TestMissingInterpreter(t *testing.T) {
 		}
 	})
 }
+
+// A mount may cover a place of ours: HOME is then what the mount has there.
+func TestMountOverHome(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		dir := testkit.Dir(t)
+		if err := os.WriteFile(filepath.Join(dir, "a"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		o := testkit.Sh(t, who, "ls /home; echo x >/tmp/x && cat /tmp/x", "-v", dir+":/home")
+		if o.Exit != 0 || o.Stdout != "a\nx\n" {
+			t.Errorf("exit %d, %q, %s", o.Exit, o.Stdout, o.Stderr)
+		}
+	})
+}
