@@ -41,7 +41,7 @@ seccomp-profiles/README.md.
             call is slower meanwhile; --timeout may have to be longer. The exit code
             is the program's own
 
-A file that is there is replaced only where --merge names it, or by --force.
+A file that is there is replaced only where --merge names it, or by compile --force.
 `
 
 func profileCommand(args []string) int {
