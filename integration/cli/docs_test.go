@@ -16,14 +16,14 @@ func TestProtocolDocument(t *testing.T) {
 	text := read(t, filepath.Join(testkit.Root(t), "docs/PROTOCOL.md"))
 	for typ, name := range map[wire.Type]string{
 		wire.TypeConfig: "Config", wire.TypeAck: "Ack", wire.TypeFailed: "Failed", wire.TypeNotStarted: "NotStarted",
-		wire.TypeStarted: "Started", wire.TypeExited: "Exited", wire.TypeFiles: "Files", wire.TypeReady: "Ready", wire.TypeTerminal: "Terminal",
+		wire.TypeStarted: "Started", wire.TypeExited: "Exited", wire.TypeFiles: "Files", wire.TypeReady: "Ready", wire.TypeTerminal: "Terminal", wire.TypeNetwork: "Network",
 	} {
 		if row := fmt.Sprintf("\n| %d | %s |", typ, name); strings.Count(text, row) != 1 {
 			t.Errorf("no row %q", row)
 		}
 	}
-	if n := strings.Count(text, " | to init | ") + strings.Count(text, " | to supervisor | "); n != 9 {
-		t.Errorf("%d frames, want 9", n)
+	if n := strings.Count(text, " | to init | ") + strings.Count(text, " | to supervisor | "); n != 10 {
+		t.Errorf("%d frames, want 10", n)
 	}
 	for o, code := range map[result.Outcome]int{
 		result.Timeout: result.ExitTimeout, result.CPUTime: result.ExitTimeout, result.Refused: result.ExitRefused,

@@ -318,7 +318,7 @@ var reasons = []struct {
 	{`(supervisor|init) (openat|pread64) /sys/fs/cgroup/cpu/cpu.cfs_.*`, false, "Go's runtime, for GOMAXPROCS"},
 	{`(supervisor|init) openat /proc/self/auxv .*`, false, "Go's runtime"},
 	{`init rt_sigaction \([0-9]+\)`, false, "Go's runtime, before main: of the last one init's step is told"},
-	{`supervisor openat /proc/sys/kernel/overflow[ug]id .*`, false, "the locks are in a file of our own then"},
+	{`supervisor openat /proc/sys/kernel/(cad_pid|overflowgid) .*`, false, "the locks are in a file of our own then"},
 	{`supervisor (openat|getdents64) /sys/fs/cgroup/[a-z]+ .*`, false, "the sweep before the run: the next one does it"},
 	{`supervisor prctl 0x[34] .*`, false, "the supervisor stays unreadable for its own user"},
 	{`supervisor (mkdirat|openat|flock|fchmod|unlinkat) /sys/fs/cgroup/(cpuacct|cpuset)/sandglass-ID .*`, true, "no limit: a figure, and what the program is shown"},
@@ -347,6 +347,7 @@ var reasons = []struct {
 	{`init (openat2|fstat|pread64) /opt/test/prog .*`, false, "a program that cannot be read is none that its children can open"},
 	{`supervisor getpeername .*`, false, "Go asks a listener for its peer, and it has none"},
 	{`supervisor (accept4|recvfrom) .*`, false, "of the list of hosts: nothing comes in there, so nobody is reached"},
+	{`supervisor ppoll .*`, false, "whether a last connection waits to be accepted: it is reset then"},
 	{`init getrlimit .*`, false, "init's own room"},
 }
 

@@ -356,6 +356,7 @@ func (tr *tracer) plain(th *thread, path string) string {
 	if m := ids.FindStringSubmatch(path); m != nil && m[1] != strconv.Itoa(tr.Supervisor) {
 		return "OTHER"
 	}
+	path = withoutOwnGroup(path)
 	path = temps.ReplaceAllString(ids.ReplaceAllString(path, "sandglass-ID"), ".sandglass-TEMP")
 	path = alike.ReplaceAllString(path, "${1}ANY")
 	if path != "" && !strings.HasPrefix(path, "/") && !strings.ContainsAny(path, ".:") && th.role == initRole {
@@ -363,6 +364,26 @@ func (tr *tracer) plain(th *thread, path string) string {
 	}
 	if strings.HasPrefix(path, "/proc/") || strings.Contains(path, ":[") || strings.HasPrefix(path, "/tmp/") {
 		path = numbers.ReplaceAllString(path, "N")
+	}
+	return path
+}
+
+// withoutOwnGroup is a path below the caller's own control group as if that were
+// the top one, which it is on most machines.
+func withoutOwnGroup(path string) string {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil || !strings.HasPrefix(path, "/sys/fs/cgroup/") {
+		return path
+	}
+	for line := range strings.Lines(string(text)) {
+		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(f) != 3 || f[2] == "/" {
+			continue
+		}
+		top := strings.TrimSuffix("/sys/fs/cgroup/"+f[1], "/")
+		if rest, ok := strings.CutPrefix(path, top+f[2]); ok && (rest == "" || rest[0] == '/') {
+			return top + rest
+		}
 	}
 	return path
 }

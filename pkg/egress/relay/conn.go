@@ -40,22 +40,26 @@ type conn struct {
 	last     clock         // when a byte passed
 }
 
-// serve takes one accepted connection from its destination to its end.
-func (s *Server) serve(in *net.TCPConn) {
+func (s *Server) newConn(in *net.TCPConn) *conn {
 	c := &conn{s: s, inside: in, dest: s.cfg.local(in), begun: time.Now(), sent: make(chan struct{})}
 	c.ctx, c.cancel = context.WithCancel(s.ctx)
+	c.upEnded = sync.OnceFunc(func() { close(c.sent) })
+	return c
+}
+
+// serve takes one connection from its destination to its end. over says why it may
+// not begin.
+func (s *Server) serve(c *conn, over result.Verdict) {
 	defer c.cancel()
-	done := sync.OnceFunc(func() { close(c.sent) })
-	defer done()
-	c.upEnded = done
-	if v := s.add(c); v != "" {
-		c.cut(v, nil)
+	defer c.upEnded()
+	if over != "" {
+		c.cut(over, nil)
 		return
 	}
 	defer s.remove(c)
 	if isResolver(c.dest) && s.cfg.Resolve != nil {
-		s.cfg.Resolve(in)
-		in.Close()
+		s.cfg.Resolve(c.inside)
+		c.inside.Close()
 		return
 	}
 	if why := c.refused(); why != "" {
@@ -64,7 +68,7 @@ func (s *Server) serve(in *net.TCPConn) {
 			host = c.dest.Addr().String()
 		}
 		s.cfg.Log.Refused(host, c.dest.Port(), why)
-		reset(in)
+		reset(c.inside)
 		return
 	}
 	c.relay()

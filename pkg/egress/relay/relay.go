@@ -13,6 +13,7 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"sync"
 	"syscall"
 	"time"
@@ -95,6 +96,7 @@ type Server struct {
 	ctx       context.Context
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // every goroutine
+	acceptors sync.WaitGroup // those of the listeners
 	mu        sync.Mutex
 	listeners []*net.TCPListener
 	conns     map[*conn]struct{}
@@ -126,30 +128,9 @@ func Start(cfg Config, listeners []*net.TCPListener) (*Server, error) {
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for _, l := range listeners {
-		s.wg.Go(func() { s.accept(l) })
+		s.acceptors.Go(func() { s.accept(l) })
 	}
 	return s, nil
-}
-
-// Settle waits until what the program has sent is passed on, for at most d. The
-// program must have ended: nothing comes to be sent then, and what its host answers
-// is for nobody.
-func (s *Server) Settle(d time.Duration) {
-	late := time.NewTimer(d)
-	defer late.Stop()
-	s.mu.Lock()
-	var open []*conn
-	for c := range s.conns {
-		open = append(open, c)
-	}
-	s.mu.Unlock()
-	for _, c := range open {
-		select {
-		case <-c.sent:
-		case <-late.C:
-			return
-		}
-	}
 }
 
 // Cut ends everything at once: every connection sees a reset.
@@ -162,6 +143,7 @@ func (s *Server) Cut() {
 // called again.
 func (s *Server) Close() {
 	s.Cut()
+	s.acceptors.Wait()
 	s.wg.Wait()
 }
 
@@ -172,12 +154,8 @@ func (s *Server) end(v result.Verdict) {
 		s.over = v
 	}
 	s.stopListening()
-	var open []*conn
-	for c := range s.conns {
-		open = append(open, c)
-	}
 	s.mu.Unlock()
-	for _, c := range open {
+	for _, c := range s.open() {
 		c.cut(v, nil)
 	}
 }
@@ -195,7 +173,7 @@ func (s *Server) stopListening() {
 func (s *Server) accept(l *net.TCPListener) {
 	for {
 		in, err := l.AcceptTCP()
-		if errors.Is(err, net.ErrClosed) {
+		if errors.Is(err, net.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
 			return
 		}
 		if err != nil {
@@ -206,21 +184,31 @@ func (s *Server) accept(l *net.TCPListener) {
 			}
 			continue
 		}
-		if !s.count() {
-			reset(in)
+		if !s.take(in) {
 			return
 		}
-		select {
-		case s.slots <- struct{}{}:
-		case <-s.ctx.Done():
-			reset(in)
-			return
-		}
-		s.wg.Go(func() {
-			defer func() { <-s.slots }()
-			s.serve(in)
-		})
 	}
+}
+
+// take serves a connection, unless no more are taken.
+func (s *Server) take(in *net.TCPConn) bool {
+	if !s.count() {
+		reset(in)
+		return false
+	}
+	select {
+	case s.slots <- struct{}{}:
+	case <-s.ctx.Done():
+		reset(in)
+		return false
+	}
+	c := s.newConn(in)
+	over := s.add(c)
+	s.wg.Go(func() {
+		defer func() { <-s.slots }()
+		s.serve(c, over)
+	})
+	return true
 }
 
 // count takes one from the connections that a run may make, whatever becomes of
