@@ -11,8 +11,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"testing"
 )
 
@@ -65,6 +67,7 @@ func GoBuild(out, pkg string) error {
 // Main runs the tests of a package, removes what was built and lists what was
 // skipped, so that "ok" never hides that nothing was tried.
 func Main(m *testing.M) {
+	heedKeys()
 	code := m.Run()
 	if d, err := dir(); err == nil {
 		os.RemoveAll(d)
@@ -73,6 +76,18 @@ func Main(m *testing.M) {
 		fmt.Println(s)
 	}
 	os.Exit(code)
+}
+
+// heedKeys makes what the tests start heed Ctrl-C and Ctrl-\\: a shell without
+// jobs has what it starts in the background ignore them, and sandglass leaves
+// what its caller ignores as it is.
+func heedKeys() {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT} {
+		if signal.Ignored(sig) {
+			// A handler, unlike an ignored signal, is not passed on by an exec.
+			signal.Notify(make(chan os.Signal, 1), sig)
+		}
+	}
 }
 
 // Root is the top of this module's source.
