@@ -27,8 +27,9 @@ var (
 )
 
 // explaining is base with every refusal turned into a question to the listener,
-// and the calls that are observed as well. What base allows costs what it did, and what it kills the
-// kernel still kills. An errno of zero is no refusal and stays.
+// and the calls that are observed as well. What else base allows costs what it
+// did, and what it kills the kernel still kills. An errno of zero is no refusal
+// and stays.
 func explaining(base []bpfvm.Insn) ([]bpfvm.Insn, error) {
 	asking, err := ask(base, func(k uint32) bool { return k&actionMask == retErrno && k&errnoMask != 0 })
 	if err != nil {

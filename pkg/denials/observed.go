@@ -19,7 +19,7 @@ type name struct{ dir, path int }
 type observed struct {
 	call  string
 	flags int    // number of the argument with the flags of open(2), -1 for none
-	names []name // that are made, removed or written to
+	names []name // that are made, removed or written to; none of connect
 }
 
 // writing are the flags by which open(2) may change something.
@@ -73,15 +73,23 @@ func observing(next []bpfvm.Insn) []bpfvm.Insn {
 // in the caller's memory may change before the kernel reads it: a program can hide
 // something so, and gains nothing.
 func (w *Watch) allowed(n *sys.Notification) {
+	switch o := w.observed[n.Nr]; {
+	case o == nil:
+	case o.names == nil:
+		w.connects(n)
+	case o.flags < 0 || n.Args[o.flags]&writing != 0:
+		w.writes(n, o)
+	}
+}
+
+// observedByNumber has those that this architecture has: one who learns is told
+// of every call, and most are none of them.
+func observedByNumber() map[uint32]*observed {
+	calls := map[uint32]*observed{}
 	for i := range observedCalls {
-		o := &observedCalls[i]
-		if number, ok := sysnum.Number(runtime.GOARCH, o.call); !ok || number != n.Nr {
-			continue
-		}
-		if o.call == "connect" {
-			w.connects(n)
-		} else if o.flags < 0 || n.Args[o.flags]&writing != 0 {
-			w.writes(n, o)
+		if number, ok := sysnum.Number(runtime.GOARCH, observedCalls[i].call); ok {
+			calls[number] = &observedCalls[i]
 		}
 	}
+	return calls
 }

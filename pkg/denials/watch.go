@@ -30,9 +30,10 @@ type Watch struct {
 	// with some are writes elsewhere told.
 	Writable []string
 
-	base   []bpfvm.Insn // what the profile says
-	filter []byte       // what the program gets
-	seen   table
+	base     []bpfvm.Insn // what the profile says
+	filter   []byte       // what the program gets
+	observed map[uint32]*observed
+	seen     table
 	// observe is told of every call, and whether it was refused, when learning.
 	observe func(number uint32, args [6]uint64, refused bool)
 
@@ -67,7 +68,7 @@ func watch(bpf []byte, ask func(base []bpfvm.Insn) ([]bpfvm.Insn, error)) (*Watc
 	if err != nil {
 		return nil, err
 	}
-	return &Watch{base: base, filter: bpfvm.Encode(asking), listener: -1, stop: -1}, nil
+	return &Watch{base: base, filter: bpfvm.Encode(asking), observed: observedByNumber(), listener: -1, stop: -1}, nil
 }
 
 // Filter is what to install in place of what New was given.
