@@ -103,7 +103,7 @@ func TestWatchStuck(t *testing.T) {
 	w := newWatchdog(&Box{})
 	stuck := make(chan struct{})
 	defer close(stuck)
-	go w.watch(result.Memory, sampleTime, func(time.Time) bool { <-stuck; return false })
+	go w.watch(result.Memory, sampled, func(time.Time) bool { <-stuck; return false })
 	if got := <-w.over; got != result.Memory {
 		t.Errorf("reported %q", got)
 	}

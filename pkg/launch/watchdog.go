@@ -12,23 +12,24 @@ import (
 // pass a limit that no cgroup holds: by what it can use in that time.
 const sampleEvery = 20 * time.Millisecond
 
-// sampleTime bounds one look. A program can make its figures slow to read (many
-// processes that map much, and leave no CPU to anybody else): what could not be
-// measured in that time is over the limit. A busy host alone must not be taken
-// for that, so it is many times what a look takes.
-const sampleTime = 5 * time.Second
+// patience is how long a watch may take.
+type patience struct {
+	// look bounds one look. A program can make its figures slow to read (many
+	// processes that map much, and leave no CPU to anybody else): what could not be
+	// measured in that time is over the limit. A busy host alone must not be taken
+	// for that, so it is many times what a look takes.
+	look time.Duration
+	// pause bounds the wait after a look that took long. The supervisor spends a
+	// fifth of one CPU on looking at most, until that is reached.
+	pause time.Duration
+}
 
-// unchargedTime is the same for what no cgroup is charged for: sockets, of which
-// there may be a hundred thousand, and locks, which may lie behind each of as
-// many descriptors. A cgroup holds everything else meanwhile.
-const unchargedTime = 30 * time.Second
-
-// longestPause bounds the wait after a look that took long, and longestUncharged
-// the one where a cgroup holds the rest. The supervisor spends a fifth of one CPU
-// on looking at most, until that is reached.
-const (
-	longestPause     = 250 * time.Millisecond
-	longestUncharged = 2 * time.Second
+var (
+	sampled = patience{look: 5 * time.Second, pause: 250 * time.Millisecond}
+	// uncharged is for what no cgroup is charged for: sockets, of which there may be
+	// a hundred thousand, and locks, which may lie behind each of as many
+	// descriptors. A cgroup holds everything else meanwhile.
+	uncharged = patience{look: 30 * time.Second, pause: 2 * time.Second}
 )
 
 // watchdog enforces what the kernel does not: CPU time of the whole tree (a
@@ -59,15 +60,15 @@ func (w *watchdog) start(initPID int) error {
 		if err := t.blind("children"); err != nil && !w.counted() {
 			return fmt.Errorf("its CPU time cannot be watched: %w", err)
 		}
-		go w.watch(result.CPUTime, sampleTime, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
+		go w.watch(result.CPUTime, sampled, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
 	}
 	if w.box.FreeCPUs > 0 {
 		t := newTree(initPID)
 		if err := t.blind("children"); err != nil {
 			return fmt.Errorf("its processes cannot be watched: %w", err)
 		}
-		go w.repeat(longestPause, func() bool {
-			t.calm(w.box.FreeCPUs, time.Now().Add(sampleTime))
+		go w.repeat(sampled.pause, func() bool {
+			t.calm(w.box.FreeCPUs, time.Now().Add(sampled.look))
 			return true
 		})
 	}
@@ -83,13 +84,13 @@ func (w *watchdog) start(initPID int) error {
 		if t.shmem, err = shmemDevice(); err != nil {
 			return fmt.Errorf("its memory cannot be watched: %w", err)
 		}
-		go w.watch(result.Memory, sampleTime, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
+		go w.watch(result.Memory, sampled, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
 	} else if w.box.UnchargedMax > 0 {
-		go w.watch(result.Memory, unchargedTime, func(deadline time.Time) bool {
+		go w.watch(result.Memory, uncharged, func(deadline time.Time) bool {
 			used, ok := t.sockets(unchargedSocket, deadline)
 			return !ok || used > w.box.UnchargedMax
 		})
-		go w.watch(result.Memory, unchargedTime, func(deadline time.Time) bool {
+		go w.watch(result.Memory, uncharged, func(deadline time.Time) bool {
 			used, ok := t.locks(w.box.UnchargedMax, deadline)
 			return !ok || used > w.box.UnchargedMax
 		})
@@ -100,17 +101,13 @@ func (w *watchdog) start(initPID int) error {
 func (w *watchdog) stop() { close(w.done) }
 
 // watch looks again and again until look says that the limit is passed, or does
-// not answer within most.
-func (w *watchdog) watch(cause result.Outcome, most time.Duration, look func(deadline time.Time) bool) {
+// not answer in time.
+func (w *watchdog) watch(cause result.Outcome, p patience, look func(deadline time.Time) bool) {
 	report := func() { w.over <- cause } // there is room
-	longest := longestPause
-	if most == unchargedTime {
-		longest = longestUncharged
-	}
-	w.repeat(longest, func() bool {
+	w.repeat(p.pause, func() bool {
 		// Fires even while look waits for a lock that the program holds.
-		late := time.AfterFunc(most, report)
-		over := look(time.Now().Add(most))
+		late := time.AfterFunc(p.look, report)
+		over := look(time.Now().Add(p.look))
 		if !late.Stop() {
 			return false
 		}
