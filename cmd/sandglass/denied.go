@@ -45,7 +45,10 @@ func explainDenials(p *policy.Parsed, res *sandbox.Result) {
 // denial is one row in words, with what would allow it where something does.
 func denial(d result.Denial, profile string) string {
 	what := d.What
-	if d.Args != "" && d.Kind != "file" {
+	switch {
+	case d.Kind == "file":
+		what = "writing " + d.What + " (" + d.Args + ")"
+	case d.Args != "":
 		what += "(" + d.Args + ")"
 	}
 	times := fmt.Sprintf("%d times", d.Count)
@@ -57,7 +60,7 @@ func denial(d result.Denial, profile string) string {
 	}
 	switch {
 	case d.Kind == "file":
-		return "writing " + d.What + " (" + d.Args + ") was out of reach " + times + ": only /tmp, /work, HOME, /out and what -v mounts with :rw can be written"
+		return what + " was out of reach " + times + ": only /tmp, /work, HOME, /out and what -v mounts with :rw can be written"
 	case d.Kind == "host":
 		return what + " was out of reach " + times + ": there is no network but loopback, and what --allow-host lists"
 	case profile == "default" && slices.Contains(debugAllows, d.What):

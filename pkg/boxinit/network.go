@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dnsPort is the resolver's, on 127.0.0.1 by UDP and TCP.
-const dnsPort = 53
-
 // backlog is how many connections wait to be accepted. The supervisor accepts no
 // more than it may have open; the others wait here.
 const backlog = 64
@@ -71,7 +68,7 @@ func resolverSocket() (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: dnsPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: wire.ResolverPort, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
 		unix.Close(fd)
 		return -1, err
 	}

@@ -78,10 +78,7 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		Namespaces: append(namespaceNames(), "cgroup"),
 		Program:    p.Program,
 		Seccomp:    Seccomp{Name: p.Filter.Name, SHA256: p.Filter.SHA256, Instructions: len(p.Filter.BPF) / 8},
-		Limits:     limitTexts(&p.Spec), Cgroup: tree, Refused: tree.Lacks,
-	}
-	if e.Network, err = explainNetwork(&p.Spec); err != nil {
-		return nil, err
+		Limits:     limitTexts(&p.Spec), Cgroup: tree, Refused: tree.Lacks, Network: p.explainNetwork(),
 	}
 	if mapped {
 		e.Identity.Host = "an unprivileged id of this run's own"

@@ -9,6 +9,7 @@ import (
 	"sandglass/pkg/egress/hosts"
 	"sandglass/pkg/egress/names"
 	"sandglass/pkg/policy"
+	"sandglass/pkg/wire"
 )
 
 // Network is the list of hosts as it will be enforced.
@@ -20,34 +21,45 @@ type Network struct {
 	Limits    map[string]string `json:"limits"`
 }
 
-// Routes are the prefixes that are local inside: those that stand for names and
-// the listed ones. The second may be missing where there is no IPv6.
-func Routes(list *hosts.List) []netip.Prefix {
-	return append([]netip.Prefix{names.V4, names.V6}, list.Prefixes()...)
+// hosts reads the list, which Validate has found good.
+func (b *builder) hosts() (err error) {
+	if s := &b.plan.Spec; len(s.Hosts) > 0 {
+		b.plan.Hosts, err = hosts.Parse(s.Hosts)
+	}
+	return err
 }
 
-// Ports are those that init listens on: the listed ones, and the resolver's.
-func Ports(list *hosts.List) []uint16 {
-	ports := list.Ports()
-	if at, found := slices.BinarySearch(ports, dnsPort); !found {
-		ports = slices.Insert(ports, at, dnsPort)
+// Routes are the prefixes that are local inside: those that stand for names and
+// the listed ones, none without a list. The second may be missing where there is
+// no IPv6.
+func (p *Plan) Routes() []netip.Prefix {
+	if p.Hosts == nil {
+		return nil
+	}
+	return append([]netip.Prefix{names.V4, names.V6}, p.Hosts.Prefixes()...)
+}
+
+// Ports are those that init listens on: the listed ones, and the resolver's. None
+// without a list.
+func (p *Plan) Ports() []uint16 {
+	if p.Hosts == nil {
+		return nil
+	}
+	ports := p.Hosts.Ports()
+	if at, found := slices.BinarySearch(ports, wire.ResolverPort); !found {
+		ports = slices.Insert(ports, at, wire.ResolverPort)
 	}
 	return ports
 }
 
-const dnsPort = 53
-
-func explainNetwork(s *policy.Spec) (*Network, error) {
-	if len(s.Hosts) == 0 {
-		return nil, nil
+func (p *Plan) explainNetwork() *Network {
+	if p.Hosts == nil {
+		return nil
 	}
-	list, err := hosts.Parse(s.Hosts)
-	if err != nil {
-		return nil, err
-	}
-	n := &Network{Hosts: list.Strings(), Ports: Ports(list), TLSNames: string(s.ServerNames), Limits: map[string]string{}}
-	for _, p := range Routes(list) {
-		n.Addresses = append(n.Addresses, p.String())
+	s := &p.Spec
+	n := &Network{Hosts: p.Hosts.Strings(), Ports: p.Ports(), TLSNames: string(s.ServerNames), Limits: map[string]string{}}
+	for _, r := range p.Routes() {
+		n.Addresses = append(n.Addresses, r.String())
 	}
 	l := &s.Limits.Net
 	rate := "none"
@@ -57,7 +69,7 @@ func explainNetwork(s *policy.Spec) (*Network, error) {
 	n.Limits["connections"] = strconv.FormatInt(l.Open, 10) + " at once, " + strconv.FormatInt(l.Total, 10) + " in all"
 	n.Limits["bytes"] = policy.FormatSize(l.Upload) + " up, " + policy.FormatSize(l.Download) + " down"
 	n.Limits["rate"], n.Limits["idle"] = rate, l.Idle.String()
-	return n, nil
+	return n
 }
 
 // text is the part for people.

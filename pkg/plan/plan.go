@@ -13,6 +13,7 @@ import (
 	"sandglass/pkg/artifacts"
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/cpus"
+	"sandglass/pkg/egress/hosts"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/rootfs"
 	"sandglass/pkg/runtimes"
@@ -28,6 +29,7 @@ type Plan struct {
 	Filter  seccomp.Filter
 	Rlimits []wire.Rlimit
 	Cgroup  cgroup.Limits
+	Hosts   *hosts.List // nil for no network
 	// Out is where the artefacts go, open since it was judged; nil for nowhere.
 	Out *artifacts.Dest
 
@@ -69,7 +71,7 @@ func Begin(s policy.Spec) (*Plan, error) {
 		return nil, err
 	}
 	b := &builder{plan: &Plan{Spec: s}}
-	for _, step := range []func() error{b.filter, b.limits} {
+	for _, step := range []func() error{b.filter, b.limits, b.hosts} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -153,7 +155,7 @@ func (b *builder) input() {
 		Image: s.Image, Root: b.root, UID: s.User.UID, GID: s.User.GID,
 		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code,
 		Disk: s.Limits.Disk, DiskInodes: s.Limits.DiskInodes,
-		Proc: s.Proc != "none", Pty: s.Pty, Network: len(s.Hosts) > 0, Terminal: s.TTY, Workdir: s.Workdir,
+		Proc: s.Proc != "none", Pty: s.Pty, Network: b.plan.Hosts != nil, Terminal: s.TTY, Workdir: s.Workdir,
 		Size: rootfs.Size{Memory: s.Limits.Memory, CPUs: cpus.Count(s.Limits.MilliCPU)},
 	}
 }

@@ -36,12 +36,8 @@ func setAllowHost(p *Parsed, v string) error {
 }
 
 func setSNICheck(p *Parsed, v string) error {
-	switch c := SNICheck(v); c {
-	case SNI443, SNIAll, SNIOff:
-		p.Spec.ServerNames = c
-		return nil
-	}
-	return refusal.Newf("%s is none of 443, all, off", quote(v))
+	p.Spec.ServerNames = SNICheck(v)
+	return p.Spec.ServerNames.check()
 }
 
 func netSize(at func(*NetLimits) *int64) func(*Parsed, string) error {

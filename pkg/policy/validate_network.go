@@ -14,6 +14,14 @@ const (
 	minNetIdle  = time.Second
 )
 
+func (c SNICheck) check() error {
+	switch c {
+	case SNI443, SNIAll, SNIOff:
+		return nil
+	}
+	return refusal.Newf("%s is none of 443, all, off", quote(string(c)))
+}
+
 // checkHosts refuses a list that is malformed, and limits out of bounds.
 func checkHosts(s *Spec) error {
 	if len(s.Hosts) == 0 {
@@ -22,10 +30,8 @@ func checkHosts(s *Spec) error {
 	if _, err := hosts.Parse(s.Hosts); err != nil {
 		return err
 	}
-	switch s.ServerNames {
-	case SNI443, SNIAll, SNIOff:
-	default:
-		return refusal.Newf("--tls-sni-check: %s is none of 443, all, off", quote(string(s.ServerNames)))
+	if err := s.ServerNames.check(); err != nil {
+		return refusal.Newf("--tls-sni-check: %v", err)
 	}
 	n := &s.Limits.Net
 	for _, f := range []struct {

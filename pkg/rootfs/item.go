@@ -142,6 +142,12 @@ func Writable(in Input) []string {
 	return paths
 }
 
+// WritableNames are those, and the root's own links to them, by which programs
+// name them as well.
+func WritableNames(in Input) []string {
+	return append(Writable(in), "/var/tmp", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr")
+}
+
 type planner struct {
 	in       Input
 	items    []Item

@@ -3,8 +3,6 @@ package sandbox
 import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/denials"
-	"sandglass/pkg/egress/hosts"
-	"sandglass/pkg/plan"
 	"sandglass/pkg/rootfs"
 	"sandglass/pkg/seccomp"
 )
@@ -26,11 +24,8 @@ func (r *runner) watchDenials() error {
 		return refusal.Newf("denials cannot be told: seccomp profile %s: %v", refusal.Word(r.plan.Filter.Name), err).
 			Hint("leave --explain-denials out")
 	}
-	if list, err := hosts.Parse(r.spec.Hosts); err == nil && len(r.spec.Hosts) > 0 {
-		w.Local = plan.Routes(list)
-	}
-	// The last ones are links of the root's own to places that are.
-	w.Writable = append(rootfs.Writable(r.plan.Input), "/var/tmp", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr")
+	w.Local = r.plan.Routes()
+	w.Writable = rootfs.WritableNames(r.plan.Input)
 	r.box.Denials = w
 	r.box.Config.Seccomp, r.box.Config.Listener = w.Filter(), true
 	return nil

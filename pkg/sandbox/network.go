@@ -4,10 +4,8 @@ import (
 	"time"
 
 	"sandglass/internal/refusal"
-	"sandglass/pkg/egress/hosts"
 	"sandglass/pkg/egress/names"
 	"sandglass/pkg/launch"
-	"sandglass/pkg/plan"
 	"sandglass/pkg/result"
 	"sandglass/pkg/wire"
 )
@@ -25,26 +23,22 @@ type Outside interface {
 // connect adds the list of hosts to the box, where there is one: what stands for
 // them inside, and who answers for them outside.
 func (r *runner) connect() error {
-	s := r.spec
-	if len(s.Hosts) == 0 {
+	if r.plan.Hosts == nil {
 		return nil
 	}
-	if s.Outside == nil {
+	if r.spec.Outside == nil {
 		return refusal.Newf("a list of hosts needs Spec.Outside").Hint("spec.Outside = outside.New   // package sandglass/pkg/sandbox/outside")
 	}
-	list, err := hosts.Parse(s.Hosts)
-	if err != nil {
-		return err
-	}
-	if r.outside, err = s.Outside(&s.Spec); err != nil {
+	var err error
+	if r.outside, err = r.spec.Outside(&r.spec.Spec); err != nil {
 		return err
 	}
 	r.box.Network = r.outside
 	c := &r.box.Config
-	for _, p := range plan.Routes(list) {
+	for _, p := range r.plan.Routes() {
 		c.Routes = append(c.Routes, wire.Route{Addr: p.Addr().AsSlice(), Bits: uint8(p.Bits()), Optional: p == names.V6})
 	}
-	c.Ports = plan.Ports(list)
+	c.Ports = r.plan.Ports()
 	return nil
 }
 

@@ -7,6 +7,9 @@ type Route struct {
 	Optional bool // left out where the kernel has no such family
 }
 
+// ResolverPort is where programs ask for names, on 127.0.0.1 by UDP and TCP.
+const ResolverPort = 53
+
 // MaxRoutes and MaxPorts bound Config.Routes and Config.Ports: a list of hosts is
 // a short one, and the sockets come in one message.
 const (
