@@ -109,7 +109,7 @@ var imports = map[string][]string{
 	"pkg/egress/hosts":    {"pkg/egress/names", "pkg/egress/reach", "internal/refusal"},
 	"pkg/egress/names":    {},
 	"pkg/egress/reach":    {},
-	"pkg/egress/route":    {},
+	"pkg/egress/route":    {"internal/sys"},
 	"pkg/egress/lookup":   {},
 	"pkg/egress/resolver": {"pkg/egress/hosts", "pkg/egress/lookup", "pkg/egress/names"},
 	"pkg/egress":          {"pkg/egress/hosts", "pkg/egress/lookup", "pkg/egress/names", "pkg/egress/record", "pkg/egress/relay", "pkg/egress/resolver", "pkg/result"},

@@ -6,6 +6,59 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// RouteAttr is one attribute of a route, see rtnetlink(7).
+type RouteAttr struct {
+	Kind uint16
+	Data []byte // 4 or 16 bytes
+}
+
+// RouteFamily is the family of an address of 4 or 16 bytes.
+func RouteFamily(addr []byte) uint8 {
+	if len(addr) == 16 {
+		return unix.AF_INET6
+	}
+	return unix.AF_INET
+}
+
+// AskRoutes sends one message of rtnetlink and returns what the kernel answers.
+// Its errors are errnos.
+func AskRoutes(kind, flags uint16, rt unix.RtMsg, attrs ...RouteAttr) ([]byte, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	if err := unix.Sendto(fd, routeMessage(kind, flags, rt, attrs), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return nil, err
+	}
+	buf := make([]byte, 4096)
+	// The kernel has answered when the send returns: never wait here.
+	n, from, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
+	if err != nil {
+		return nil, err
+	}
+	if k, ok := from.(*unix.SockaddrNetlink); !ok || k.Pid != 0 {
+		return nil, unix.EBADMSG // not the kernel's
+	}
+	return buf[:n], nil
+}
+
+func routeMessage(kind, flags uint16, rt unix.RtMsg, attrs []RouteAttr) []byte {
+	n := binary.NativeEndian
+	b := make([]byte, unix.SizeofNlMsghdr, 64)
+	n.PutUint16(b[4:], kind)
+	n.PutUint16(b[6:], unix.NLM_F_REQUEST|flags)
+	b = append(b, rt.Family, rt.Dst_len, rt.Src_len, rt.Tos, rt.Table, rt.Protocol, rt.Scope, rt.Type)
+	b = n.AppendUint32(b, rt.Flags)
+	for _, a := range attrs {
+		b = n.AppendUint16(b, uint16(unix.SizeofRtAttr+len(a.Data)))
+		b = n.AppendUint16(b, a.Kind)
+		b = append(b, a.Data...)
+	}
+	n.PutUint32(b, uint32(len(b)))
+	return b
+}
+
 // loopbackIndex is lo's, the first interface of every network namespace
 // (LOOPBACK_IFINDEX of include/net/flow.h).
 const loopbackIndex = 1
@@ -14,49 +67,20 @@ const loopbackIndex = 1
 // lo, as "ip route add local PREFIX dev lo" does. addr is 4 or 16 bytes long. It
 // needs CAP_NET_ADMIN.
 func AddLocalRoute(addr []byte, bits int) error {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	rt := unix.RtMsg{
+		Family: RouteFamily(addr), Dst_len: uint8(bits), Table: unix.RT_TABLE_LOCAL,
+		Protocol: unix.RTPROT_BOOT, Scope: unix.RT_SCOPE_HOST, Type: unix.RTN_LOCAL,
+	}
+	reply, err := AskRoutes(unix.RTM_NEWROUTE, unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL, rt,
+		RouteAttr{unix.RTA_DST, addr}, RouteAttr{unix.RTA_OIF, binary.NativeEndian.AppendUint32(nil, loopbackIndex)})
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	if err := unix.Sendto(fd, localRoute(addr, bits), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return err
-	}
-	return routeAnswer(fd)
-}
-
-// localRoute is an RTM_NEWROUTE message, see rtnetlink(7).
-func localRoute(addr []byte, bits int) []byte {
-	family := byte(unix.AF_INET)
-	if len(addr) == 16 {
-		family = unix.AF_INET6
-	}
-	n := binary.NativeEndian
-	b := make([]byte, unix.NLMSG_HDRLEN, 64)
-	n.PutUint16(b[4:], unix.RTM_NEWROUTE)
-	n.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
-	b = append(b, family, byte(bits), 0, 0, unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT, unix.RT_SCOPE_HOST, unix.RTN_LOCAL, 0, 0, 0, 0)
-	b = n.AppendUint16(b, uint16(unix.SizeofRtAttr+len(addr)))
-	b = n.AppendUint16(b, unix.RTA_DST)
-	b = append(b, addr...)
-	b = n.AppendUint16(b, unix.SizeofRtAttr+4)
-	b = n.AppendUint16(b, unix.RTA_OIF)
-	b = n.AppendUint32(b, loopbackIndex)
-	n.PutUint32(b, uint32(len(b)))
-	return b
-}
-
-// routeAnswer reads the acknowledgement: an NLMSG_ERROR whose number is 0.
-func routeAnswer(fd int) error {
-	buf := make([]byte, 1<<10)
-	got, _, err := unix.Recvfrom(fd, buf, 0)
-	if err != nil {
-		return err
-	}
-	if got < unix.NLMSG_HDRLEN+4 || binary.NativeEndian.Uint16(buf[4:]) != unix.NLMSG_ERROR {
+	// The acknowledgement is an NLMSG_ERROR whose number is 0.
+	if len(reply) < unix.SizeofNlMsghdr+4 || binary.NativeEndian.Uint16(reply[4:]) != unix.NLMSG_ERROR {
 		return unix.EBADMSG
 	}
-	if number := int32(binary.NativeEndian.Uint32(buf[unix.NLMSG_HDRLEN:])); number != 0 {
+	if number := int32(binary.NativeEndian.Uint32(reply[unix.SizeofNlMsghdr:])); number != 0 {
 		return unix.Errno(-number)
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/netip"
 
+	"sandglass/internal/sys"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -41,42 +43,13 @@ func routeType(addr netip.Addr) (byte, error) {
 	if !addr.IsValid() || addr.Zone() != "" || addr.Is4In6() {
 		return 0, fmt.Errorf("%v is no plain address", addr)
 	}
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
+	dst := addr.AsSlice()
+	rt := unix.RtMsg{Family: sys.RouteFamily(dst), Dst_len: uint8(8 * len(dst))}
+	reply, err := sys.AskRoutes(unix.RTM_GETROUTE, 0, rt, sys.RouteAttr{Kind: unix.RTA_DST, Data: dst})
 	if err != nil {
 		return 0, err
 	}
-	defer unix.Close(fd)
-	if err := unix.Sendto(fd, request(addr), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return 0, err
-	}
-	buf := make([]byte, 4096)
-	// The kernel has answered when the send returns: never wait here.
-	n, from, err := unix.Recvfrom(fd, buf, unix.MSG_DONTWAIT)
-	if err != nil {
-		return 0, err
-	}
-	if k, ok := from.(*unix.SockaddrNetlink); !ok || k.Pid != 0 {
-		return 0, fmt.Errorf("an answer that is not the kernel's")
-	}
-	return answered(buf[:n])
-}
-
-// request is RTM_GETROUTE for one address.
-func request(addr netip.Addr) []byte {
-	dst, family := addr.AsSlice(), byte(unix.AF_INET)
-	if addr.Is6() {
-		family = unix.AF_INET6
-	}
-	e := binary.NativeEndian
-	b := e.AppendUint32(nil, uint32(sizeHeader+sizeRoute+unix.SizeofRtAttr+len(dst)))
-	b = e.AppendUint16(b, unix.RTM_GETROUTE)
-	b = e.AppendUint16(b, unix.NLM_F_REQUEST)
-	b = append(b, make([]byte, sizeHeader-len(b))...) // sequence and sender
-	b = append(b, family, byte(8*len(dst)))
-	b = append(b, make([]byte, sizeHeader+sizeRoute-len(b))...)
-	b = e.AppendUint16(b, uint16(unix.SizeofRtAttr+len(dst)))
-	b = e.AppendUint16(b, unix.RTA_DST)
-	return append(b, dst...)
+	return answered(reply)
 }
 
 // answered reads the kernel's answer. No route is none of ours.
