@@ -32,13 +32,10 @@ func (b *bait) lock(path string) error {
 func Sweep() (removed []string) {
 	var found []string
 	for _, dir := range canaryDirs() {
-		list, _ := filepath.Glob(filepath.Join(dir, canaryPrefix+"*"))
-		found = append(found, list...)
+		found = append(found, named(dir, canaryPrefix, "0123456789abcdef")...)
 	}
-	dirs, _ := filepath.Glob(filepath.Join(os.TempDir(), dirPrefix+"*"))
-	dirs = slices.DeleteFunc(dirs, func(path string) bool { return !made(path, dirPrefix, "0123456789") })
-	found = slices.DeleteFunc(found, func(path string) bool { return !made(path, canaryPrefix, "0123456789abcdef") })
-	for _, path := range append(found, dirs...) {
+	found = append(found, named(os.TempDir(), dirPrefix, "0123456789")...)
+	for _, path := range found {
 		// RemoveAll follows no link, nor does abandoned.
 		if abandoned(path) && os.RemoveAll(path) == nil {
 			removed = append(removed, path)
@@ -47,11 +44,14 @@ func Sweep() (removed []string) {
 	return removed
 }
 
-// made says whether a name is one of ours, which go on with digits alone: what
-// people call their own files ("sandglass-check-report.json") is theirs.
-func made(path, prefix, digits string) bool {
-	rest := strings.TrimPrefix(filepath.Base(path), prefix)
-	return rest != "" && strings.Trim(rest, digits) == ""
+// named lists what has a name of ours in a directory. Ours go on with digits alone:
+// what people call their own files ("sandglass-check-report.json") is theirs.
+func named(dir, prefix, digits string) []string {
+	list, _ := filepath.Glob(filepath.Join(dir, prefix+"*"))
+	return slices.DeleteFunc(list, func(path string) bool {
+		rest := strings.TrimPrefix(filepath.Base(path), prefix)
+		return rest == "" || strings.Trim(rest, digits) != ""
+	})
 }
 
 // settled is how old something must be: a check that starts right now has made
