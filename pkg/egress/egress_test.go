@@ -44,18 +44,7 @@ func echoServer(t *testing.T) (port string, l net.Listener) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				io.Copy(c, struct{ io.Reader }{c})
-			}()
-		}
-	}()
+	go testkit.Serve(l, func(c *net.TCPConn) { io.Copy(c, struct{ io.Reader }{c}) })
 	_, port, _ = net.SplitHostPort(l.Addr().String())
 	return port, l
 }
@@ -96,7 +85,7 @@ func (p *program) fails(want error, address string) {
 }
 
 func TestFromInside(t *testing.T) {
-	nothingLeft(t, func() { fromInside(t) })
+	testkit.NothingLeft(t, func() { fromInside(t) })
 }
 
 func fromInside(t *testing.T) {
@@ -169,7 +158,7 @@ func checkNetwork(t *testing.T, n *result.Network, port string) {
 
 // A run that ends in the middle of a lookup does not wait for it.
 func TestCloseDuringALookup(t *testing.T) {
-	nothingLeft(t, func() {
+	testkit.NothingLeft(t, func() {
 		ns := newNamespace(t)
 		defer ns.close()
 		asked := make(chan struct{})
@@ -222,7 +211,7 @@ func TestStartRefuses(t *testing.T) {
 		}, "a listener of the sandbox is not one of TCP"},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			nothingLeft(t, func() {
+			testkit.NothingLeft(t, func() {
 				var s Sockets
 				for range 2 {
 					f, err := tcpFile("127.0.0.1:0")

@@ -4,7 +4,6 @@ import (
 	"net"
 	"os"
 	"runtime"
-	"slices"
 	"testing"
 
 	"sandglass/internal/sys"
@@ -122,32 +121,4 @@ func udpFile(address string) (*os.File, error) {
 	}
 	defer c.Close()
 	return c.(*net.UDPConn).File()
-}
-
-// nothingLeft runs f and waits until as many goroutines and the same descriptors
-// are there as before.
-func nothingLeft(t *testing.T, f func()) {
-	t.Helper()
-	if l, err := net.Listen("tcp4", "127.0.0.1:0"); err == nil {
-		l.Close() // what the runtime opens once is not ours
-	}
-	goroutines, files := runtime.NumGoroutine(), descriptors(t)
-	f()
-	testkit.Eventually(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-	testkit.Eventually(t, "all descriptors are closed", func() bool { return slices.Equal(descriptors(t), files) })
-}
-
-func descriptors(t *testing.T) []string {
-	t.Helper()
-	dir, err := os.Open("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	list, err := dir.Readdirnames(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(list)
-	return list
 }

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -67,18 +65,7 @@ func listen(t testing.TB) *server {
 
 // serve gives each connection to f and closes it then.
 func (s *server) serve(f func(*net.TCPConn)) *server {
-	go func() {
-		for {
-			c, err := s.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer c.Close()
-				f(c.(*net.TCPConn))
-			}()
-		}
-	}()
+	go testkit.Serve(s, f)
 	return s
 }
 
@@ -210,32 +197,4 @@ func pattern(n int) []byte {
 		fmt.Fprintf(&b, "%d,", i)
 	}
 	return b.Bytes()[:n]
-}
-
-// nothingLeft runs f and waits until as many goroutines and descriptors are
-// there as before.
-func nothingLeft(t *testing.T, f func()) {
-	t.Helper()
-	// What the runtime opens once is not ours.
-	l := listen(t)
-	l.Close()
-	goroutines, files := runtime.NumGoroutine(), descriptors(t)
-	f()
-	testkit.Eventually(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-	testkit.Eventually(t, "all descriptors are closed", func() bool { return slices.Equal(descriptors(t), files) })
-}
-
-func descriptors(t testing.TB) []string {
-	t.Helper()
-	dir, err := os.Open("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer dir.Close()
-	list, err := dir.Readdirnames(-1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(list)
-	return list
 }

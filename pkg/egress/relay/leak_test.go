@@ -162,7 +162,7 @@ func full(t *testing.T) (s *server, done func()) {
 func TestCloseInEachStage(t *testing.T) {
 	for _, st := range stages() {
 		t.Run(st.name, func(t *testing.T) {
-			nothingLeft(t, func() { closeAt(t, st) })
+			testkit.NothingLeft(t, func() { closeAt(t, st) })
 		})
 	}
 }
@@ -223,7 +223,7 @@ func closeAt(t *testing.T, st stage) {
 func TestNothingIsLeftOfConnections(t *testing.T) {
 	s := listen(t).serve(echo)
 	w := build(t, setup{server: s})
-	nothingLeft(t, func() {
+	testkit.NothingLeft(t, func() {
 		for i := range 20 {
 			c := w.dial()
 			c.Write([]byte("x"))
