@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"sandglass/internal/testkit"
 )
 
 // nameServer is the internet's, by UDP and TCP. It keeps what was asked.
@@ -94,28 +96,21 @@ func (s *nameServer) packets(c net.PacketConn) {
 }
 
 func (s *nameServer) streams(l net.Listener) {
-	for {
-		c, err := l.Accept()
-		if err != nil {
-			return
-		}
-		go func() {
-			defer c.Close()
-			var head [2]byte
-			for {
-				if _, err := io.ReadFull(c, head[:]); err != nil {
-					return
-				}
-				msg := make([]byte, binary.BigEndian.Uint16(head[:]))
-				if _, err := io.ReadFull(c, msg); err != nil {
-					return
-				}
-				if reply := s.reply(msg); reply != nil {
-					c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
-				}
+	testkit.Serve(l, func(c *net.TCPConn) {
+		var head [2]byte
+		for {
+			if _, err := io.ReadFull(c, head[:]); err != nil {
+				return
 			}
-		}()
-	}
+			msg := make([]byte, binary.BigEndian.Uint16(head[:]))
+			if _, err := io.ReadFull(c, msg); err != nil {
+				return
+			}
+			if reply := s.reply(msg); reply != nil {
+				c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(reply))), reply...))
+			}
+		}
+	})
 }
 
 func (s *nameServer) reply(msg []byte) []byte {
