@@ -73,7 +73,7 @@ func TestAPIRefusals(t *testing.T) {
 		if res.Outcome != result.Refused || res.ExitCode != c.exit || res.Error != refused.What {
 			t.Errorf("%s: result %s %d %q", c.name, res.Outcome, res.ExitCode, res.Error)
 		}
-		if left := testkit.CgroupsOf(os.Getpid()); len(left) > 0 {
+		if left := testkit.CgroupsLeft(t, os.Getpid()); len(left) > 0 {
 			t.Errorf("%s: cgroups are left: %q", c.name, left)
 		}
 	}
@@ -92,7 +92,7 @@ func TestAPIConcurrentRuns(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if left := testkit.CgroupsOf(os.Getpid()); len(left) > 0 {
+	if left := testkit.CgroupsLeft(t, os.Getpid()); len(left) > 0 {
 		t.Errorf("cgroups are left: %q", left)
 	}
 }

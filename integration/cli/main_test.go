@@ -67,7 +67,7 @@ func tree(t *testing.T, dir string) []string {
 // that carries marker, no name in dir that was not there. Either may be empty.
 func clean(t *testing.T, out testkit.Output, marker, dir string, before []string) {
 	t.Helper()
-	if left := testkit.CgroupsOf(out.PID); len(left) > 0 {
+	if left := testkit.CgroupsLeft(t, out.PID); len(left) > 0 {
 		t.Errorf("cgroups are left: %q", left)
 	}
 	if marker != "" {

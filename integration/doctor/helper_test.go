@@ -76,7 +76,7 @@ func (p place) report(t *testing.T) doctor.Report {
 	for _, bad := range s.Validate([]byte(o.Stdout), "report") {
 		t.Error(bad)
 	}
-	if left := testkit.CgroupsOf(o.PID); len(left) > 0 {
+	if left := testkit.CgroupsLeft(t, o.PID); len(left) > 0 {
 		t.Errorf("left behind: %q", left)
 	}
 	want := 125

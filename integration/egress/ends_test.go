@@ -55,9 +55,7 @@ func TestNothingIsLeft(t *testing.T) {
 		<-s.accepted
 		s.next(t)
 		left := before.Left(testkit.TakeSnapshot(t))
-		for _, pid := range []int{p.PID(), o.PID} {
-			left = append(left, testkit.CgroupsOf(pid)...)
-		}
+		left = append(left, testkit.CgroupsLeft(t, p.PID(), o.PID)...)
 		for _, x := range left {
 			// The test's own files, and the control groups of others' runs.
 			if !strings.HasPrefix(x, "file: /tmp/sandglass-test-") && !strings.HasPrefix(x, "cgroup: ") {

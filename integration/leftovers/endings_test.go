@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -90,12 +88,8 @@ func TestNothingIsLeftAfterManyInARow(t *testing.T) {
 			}
 			supervisors = append(supervisors, o.PID)
 		}
-		for _, path := range testkit.Cgroups() {
-			for _, pid := range supervisors {
-				if strings.HasPrefix(filepath.Base(path), "sandglass-"+strconv.Itoa(pid)+"-") {
-					t.Errorf("left behind: %s", path)
-				}
-			}
+		for _, path := range testkit.CgroupsLeft(t, supervisors...) {
+			t.Errorf("left behind: %s", path)
 		}
 		nothing(t, before, 0)
 	})

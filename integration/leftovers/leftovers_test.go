@@ -47,7 +47,7 @@ func nothing(t *testing.T, before testkit.Snapshot, supervisor int, dirs ...stri
 	for _, x := range before.Left(look(t, dirs...)) {
 		t.Errorf("left behind: %s", x)
 	}
-	for _, x := range testkit.CgroupsOf(supervisor) {
+	for _, x := range testkit.CgroupsLeft(t, supervisor) {
 		t.Errorf("left behind: cgroup %s", x)
 	}
 }

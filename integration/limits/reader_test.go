@@ -95,7 +95,7 @@ func TestReaderIsStuck(t *testing.T) {
 			if o.Result.WallMS >= 10_000 {
 				t.Errorf("wall_ms %d of a program that had less than ten seconds", o.Result.WallMS)
 			}
-			if groups := testkit.CgroupsOf(o.PID); len(groups) > 0 {
+			if groups := testkit.CgroupsLeft(t, o.PID); len(groups) > 0 {
 				t.Errorf("left: %q", groups)
 			}
 		}

@@ -22,7 +22,7 @@ func TestSignalledTwice(t *testing.T) {
 			o := p.Wait()
 			ended(t, o, result.Canceled, 128+int(s.(syscall.Signal)), "up\n")
 			nobodyLeft(t, m)
-			if left := testkit.CgroupsOf(o.PID); len(left) > 0 {
+			if left := testkit.CgroupsLeft(t, o.PID); len(left) > 0 {
 				t.Errorf("%v: cgroups are left: %q", s, left)
 			}
 		}

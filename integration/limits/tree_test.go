@@ -91,7 +91,7 @@ func TestTimeoutOfMany(t *testing.T) {
 			// So long that a slow machine has made them all by then.
 			o := tree(t, who, fmt.Sprintf("--timeout 8s --pids-limit %d", n), "many")
 			timedOut(t, o, 8000, fmt.Sprintf("many %d\n", n))
-			if left := testkit.CgroupsOf(o.PID); len(left) > 0 {
+			if left := testkit.CgroupsLeft(t, o.PID); len(left) > 0 {
 				t.Errorf("cgroups are left: %q", left)
 			}
 		}

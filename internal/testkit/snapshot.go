@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
 	"testing"
@@ -124,33 +123,6 @@ func dead(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	i := strings.LastIndexByte(string(stat), ')')
 	return err != nil || i < 0 || strings.HasPrefix(string(stat[i:]), ") Z") || strings.HasPrefix(string(stat[i:]), ") X")
-}
-
-// Cgroups lists the directories of sandglass's own below /sys/fs/cgroup.
-func Cgroups() []string {
-	var list []string
-	filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return nil // a group that went away while we walked
-		}
-		if d.IsDir() && strings.HasPrefix(d.Name(), "sandglass") {
-			list = append(list, path)
-		}
-		return nil
-	})
-	sort.Strings(list)
-	return list
-}
-
-// CgroupsOf lists those that a supervisor with this PID made.
-func CgroupsOf(pid int) []string {
-	var list []string
-	for _, path := range Cgroups() {
-		if strings.HasPrefix(filepath.Base(path), "sandglass-"+strconv.Itoa(pid)+"-") {
-			list = append(list, path)
-		}
-	}
-	return list
 }
 
 // ipcObjects are the key and id of each object, without its figures.

@@ -111,11 +111,19 @@ func WaitPidfd(t testing.TB, fd int) {
 // looking again and again.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
+	if !inTime(holds) {
+		t.Fatalf("not within %v: %s", patience, what)
+	}
+}
+
+// inTime looks until something holds, and says whether it did.
+func inTime(holds func() bool) bool {
 	deadline := time.Now().Add(patience)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
+			return false
 		}
 		unix.Poll(nil, 1) // gives the processor to who is waited for
 	}
+	return true
 }

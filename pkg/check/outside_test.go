@@ -221,6 +221,14 @@ func TestCgroupsOf(t *testing.T) {
 	if len(got) != 1 || got[0] != root+"/a/sandglass-12-1-x" {
 		t.Errorf("%v", got)
 	}
+	if left := cgroupsLeft(root, 12, time.Millisecond); !slices.Equal(left, got) {
+		t.Errorf("%v stays, not %v", left, got)
+	}
+	// One of another process with the same PID, which ends.
+	time.AfterFunc(20*time.Millisecond, func() { os.Remove(got[0]) })
+	if left := cgroupsLeft(root, 12, time.Minute); left != nil {
+		t.Errorf("%v", left)
+	}
 }
 
 // TestSignaler finds its text across writes.
