@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -117,9 +118,6 @@ func TestPageCacheTellsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := unix.Fsync(int(f.Fd())); err != nil {
-		t.Fatal(err)
-	}
 	cached := func() bool {
 		n, err := unix.Preadv2(int(f.Fd()), [][]byte{make([]byte, 1)}, 0, unix.RWF_NOWAIT)
 		return err == nil && n == 1
@@ -130,8 +128,14 @@ func TestPageCacheTellsNothing(t *testing.T) {
 		}
 	}
 	read()
-	if err := unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED); err != nil || cached() {
-		testkit.Skip(t, "a disk", "a file system that keeps its pages")
+	evicted := func() bool {
+		return unix.Fsync(int(f.Fd())) == nil && unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED) == nil && !cached()
+	}
+	// The kernel keeps a page that a journal or another CPU's list still holds.
+	for began := time.Now(); !evicted(); {
+		if time.Since(began) > 10*time.Second {
+			testkit.Skip(t, "a disk", "a file system that keeps its pages")
+		}
 	}
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		read()

@@ -2,6 +2,7 @@ package cgroup
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,8 +57,11 @@ func (g *Group) hasten() {
 // while it joins is in the first ones only.
 func (g *Group) killV1() error {
 	var first error
-	g.stopForks()
 	killed := map[string]bool{} // nearly all are in each
+	for _, d := range g.v1 {
+		killPass(d.fd, killed)
+	}
+	g.stopForks()
 	for _, d := range g.v1 {
 		if err := killOthers(d.fd, killed); err != nil && first == nil {
 			first = err
@@ -67,7 +71,9 @@ func (g *Group) killV1() error {
 }
 
 // stopForks ends the race against a fork bomb: with pids.max at 0 no fork
-// succeeds any more, and one pass over the pids is enough.
+// succeeds any more, and one pass over the pids is enough. It comes after a
+// first pass: an ordinary program is dead by then, and does not complain of a
+// fork that failed.
 func (g *Group) stopForks() {
 	if dir := g.at("pids"); dir >= 0 {
 		writeAt(dir, "pids.max", "0") // best effort: killProcs repeats anyway
@@ -81,8 +87,10 @@ func kill(dir int) error {
 	if err != unix.ENOENT {
 		return err
 	}
+	killed := map[string]bool{}
+	killPass(dir, killed)
 	writeAt(dir, "pids.max", "0") // as in stopForks
-	return killProcs(dir)
+	return killOthers(dir, killed)
 }
 
 const (
@@ -103,19 +111,26 @@ func killProcs(dir int) error { return killOthers(dir, map[string]bool{}) }
 // killOthers is killProcs for those that are not in killed, and adds them.
 func killOthers(dir int, killed map[string]bool) error {
 	for range killPasses {
-		pids, err := fresh(dir, killed)
-		if err != nil || len(pids) == 0 {
+		n, err := killPass(dir, killed)
+		if err != nil || n == 0 {
 			return err
-		}
-		for len(pids) > 0 {
-			n := min(len(pids), killBatch)
-			if err := killSome(dir, pids[:n]); err != nil {
-				return err
-			}
-			pids = pids[n:]
 		}
 	}
 	return errors.New("cgroup: processes are born quicker than they can be killed")
+}
+
+// killPass kills those that one look at the group shows, and says how many.
+func killPass(dir int, killed map[string]bool) (int, error) {
+	pids, err := fresh(dir, killed)
+	if err != nil {
+		return 0, err
+	}
+	for batch := range slices.Chunk(pids, killBatch) {
+		if err := killSome(dir, batch); err != nil {
+			return 0, err
+		}
+	}
+	return len(pids), nil
 }
 
 // fresh lists the processes that are not in killed, and adds them. Pid 0 is a

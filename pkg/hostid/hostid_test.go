@@ -104,12 +104,15 @@ func TestKilled(t *testing.T) {
 			t.Fatal(err)
 		}
 		os.Stdout.WriteString(strconv.Itoa(id.N) + "\n")
-		select {}
+		os.Stdin.Read(make([]byte, 1)) // not select{}, which Go ends as a deadlock
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^TestKilled$")
 	cmd.Env = append(os.Environ(), "HOSTID_HOLDER=30000")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
 	if err := cmd.Start(); err != nil {

@@ -138,14 +138,18 @@ func TestBytesUp(t *testing.T) {
 
 func TestBytesDown(t *testing.T) {
 	const most = 300_000
-	s := listen(t).serve(func(c *net.TCPConn) { c.Write(pattern(400_000)) })
+	s := listen(t).serve(func(c *net.TCPConn) {
+		io.ReadFull(c, make([]byte, 1)) // or the reset could come before connect has returned
+		c.Write(pattern(400_000))
+	})
 	w := build(t, setup{server: s, cfg: limited(func(l *Limits) { l.Down = most })})
 	c := w.dial()
+	c.Write([]byte("x"))
 	got, err := io.ReadAll(c)
 	if !errors.Is(err, syscall.ECONNRESET) || len(got) > most {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	same(t, w.over(1)[0], result.Connection{Host: host, Port: s.port, Address: "127.0.0.1", BytesDown: most, Verdict: result.ByteLimit})
+	same(t, w.over(1)[0], result.Connection{Host: host, Port: s.port, Address: "127.0.0.1", BytesUp: 1, BytesDown: most, Verdict: result.ByteLimit})
 }
 
 // Exactly what is allowed is no breach.
