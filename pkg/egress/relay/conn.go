@@ -226,12 +226,15 @@ func (c *conn) result() result.Connection {
 // That an end has reset is what the verdict says.
 func reasonOf(err error) string {
 	var errno syscall.Errno
+	var network net.Error
 	switch {
 	case err == nil, errors.Is(err, net.ErrClosed), errors.Is(err, io.EOF),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ENOTCONN):
 		return ""
 	case errors.As(err, &errno):
 		return errno.Error()
+	case errors.As(err, &network) && network.Timeout():
+		return syscall.ETIMEDOUT.Error()
 	}
 	return err.Error()
 }

@@ -13,14 +13,6 @@ import (
 	"sandglass/pkg/result"
 )
 
-// dialTime is for all addresses of a host together, and attemptTime is what each
-// gets when there is time for it: a name with a hundred dead addresses must not
-// hold a slot for long, and one dead address must not use the time of the next.
-const (
-	dialTime    = 10 * time.Second
-	attemptTime = 2 * time.Second
-)
-
 // addresses are those of the host that may be dialled. A name is resolved now
 // and not when the program asked: what was public then may be private now (DNS
 // rebinding), and what is judged here is what is dialled.
@@ -76,36 +68,31 @@ func lookupError(err error) error {
 	return err
 }
 
-// dial connects to one address after the other, each by literal.
+// dial connects to the first of the addresses that answers, each by literal.
 func (c *conn) dial(addrs []netip.Addr) bool {
+	d := destination{c.name, c.dest.Port()}
+	if err := c.s.silent.heard(d, c.dest.Addr().Is4()); err != nil {
+		c.cut(result.Unreachable, err)
+		return false
+	}
+	begun := time.Now()
 	ctx, cancel := context.WithTimeout(c.ctx, dialTime)
 	defer cancel()
-	end, _ := ctx.Deadline()
-	var first error
-	for i, a := range addrs {
-		out, err := c.dialOne(ctx, a, share(time.Until(end), len(addrs)-i))
-		if err == nil {
-			return c.dialledTo(out, a)
-		}
-		if first == nil {
-			first = err
-		}
-		if ctx.Err() != nil {
-			break
-		}
+	out, addr, err := race(ctx, takeTurns(addrs), c.dialOne, reset)
+	if err == nil {
+		return c.dialledTo(out, addr)
 	}
-	c.cut(result.Unreachable, first)
+	if c.name != "" && c.ctx.Err() == nil {
+		c.s.silent.add(d, c.dest.Addr().Is4(), begun, err)
+	}
+	c.cut(result.Unreachable, err)
 	return false
 }
 
-// share is the time of the next of n attempts.
-func share(left time.Duration, n int) time.Duration {
-	return min(left, max(left/time.Duration(n), attemptTime))
-}
-
-func (c *conn) dialOne(ctx context.Context, a netip.Addr, d time.Duration) (*net.TCPConn, error) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
+func (c *conn) dialOne(ctx context.Context, a netip.Addr) (*net.TCPConn, error) {
+	if c.s.cfg.dial != nil {
+		return c.s.cfg.dial(ctx, a)
+	}
 	to := netip.AddrPortFrom(a, c.dest.Port())
 	network := "tcp6"
 	if a.Is4() {

@@ -70,7 +70,7 @@ func stages() []stage {
 		}},
 		{"a lookup without an answer", Config{}, result.RunEnded, func(t *testing.T, p *place) { <-p.asked }},
 		{"a connect without an answer", Config{}, result.RunEnded, func(t *testing.T, p *place) {
-			testkit.Eventually(t, "the relay connects", func() bool { return connecting(t, p.server.port) })
+			testkit.Eventually(t, "the relay connects", func() bool { return connecting(t, 1, p.server.port) })
 		}},
 		{"idle", Config{}, result.RunEnded, func(t *testing.T, p *place) { p.exchange(t) }},
 		{"the program has ended", Config{}, result.RunEnded, func(t *testing.T, p *place) {
@@ -121,21 +121,22 @@ func (w *world) open() int {
 	return len(w.relay.conns)
 }
 
-// connecting says whether somebody waits for an answer of that port (SYN_SENT).
-func connecting(t *testing.T, port uint16) bool {
+// connecting says whether somebody waits for an answer of 127.0.0.last (SYN_SENT).
+func connecting(t *testing.T, last byte, port uint16) bool {
 	b, err := os.ReadFile("/proc/net/tcp")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Contains(string(b), fmt.Sprintf(" 0100007F:%04X 02 ", port))
+	return strings.Contains(string(b), fmt.Sprintf(" %02X00007F:%04X 02 ", last, port))
 }
 
-// full is a server whose backlog is full: the kernel answers no connect.
-func full(t *testing.T) (s *server, done func()) {
+// full is a server at 127.0.0.last whose backlog is full: the kernel answers no
+// connect.
+func full(t *testing.T, last byte) (s *server, done func()) {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err == nil {
-		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+		err = unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, last}})
 	}
 	if err == nil {
 		err = unix.Listen(fd, 0)
@@ -148,7 +149,7 @@ func full(t *testing.T) (s *server, done func()) {
 		t.Fatal(err)
 	}
 	s = &server{port: uint16(name.(*unix.SockaddrInet4).Port)}
-	c, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.1:%d", s.port))
+	c, err := net.Dial("tcp4", fmt.Sprintf("127.0.0.%d:%d", last, s.port))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func closeAt(t *testing.T, st stage) {
 	p := &place{held: make(chan *net.TCPConn, 2), asked: make(chan struct{}, 2)}
 	if st.name == "a connect without an answer" {
 		var done func()
-		p.server, done = full(t)
+		p.server, done = full(t, 1)
 		defer done()
 	} else {
 		// The server's connections are closed by the test, when it is over.

@@ -39,7 +39,9 @@ type Config struct {
 	Limits  Limits
 	Log     *record.Log
 
-	local func(*net.TCPConn) netip.AddrPort // of tests, nil: the socket's own
+	// Of tests, nil: the socket's own, and the network.
+	local func(*net.TCPConn) netip.AddrPort
+	dial  func(context.Context, netip.Addr) (*net.TCPConn, error)
 }
 
 // SNI says for which ports of names a connection must begin with a TLS hello
@@ -93,6 +95,7 @@ type Server struct {
 	up, down  *budget
 	rate      *bucket
 	slots     chan struct{} // one token for each open connection
+	silent    silence
 	ctx       context.Context
 	cancel    context.CancelFunc
 	wg        sync.WaitGroup // every goroutine

@@ -270,21 +270,6 @@ func ownAddress(a netip.Addr) error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFADDR, r)
 }
 
-func TestShare(t *testing.T) {
-	for _, c := range []struct {
-		left time.Duration
-		n    int
-		want time.Duration
-	}{
-		{10 * time.Second, 1, 10 * time.Second}, {10 * time.Second, 2, 5 * time.Second}, {10 * time.Second, 16, 2 * time.Second},
-		{time.Second, 16, time.Second}, {time.Second, 1, time.Second}, {-1, 3, -1},
-	} {
-		if got := share(c.left, c.n); got != c.want {
-			t.Errorf("share(%v, %d) = %v, want %v", c.left, c.n, got, c.want)
-		}
-	}
-}
-
 func TestResets(t *testing.T) {
 	t.Run("of the server", func(t *testing.T) {
 		s := listen(t).serve(func(c *net.TCPConn) {
