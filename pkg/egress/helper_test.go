@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"context"
 	"net"
 	"os"
 	"runtime"
@@ -106,7 +107,9 @@ func (n *namespace) sockets(t *testing.T, ports ...string) Sockets {
 }
 
 func tcpFile(address string) (*os.File, error) {
-	l, err := net.Listen("tcp4", address)
+	plain := net.ListenConfig{} // one of MPTCP has not all options
+	plain.SetMultipathTCP(false)
+	l, err := plain.Listen(context.Background(), "tcp4", address)
 	if err != nil {
 		return nil, err
 	}

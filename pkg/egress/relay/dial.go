@@ -99,10 +99,11 @@ func (c *conn) dialOne(ctx context.Context, a netip.Addr) (*net.TCPConn, error) 
 		network = "tcp4"
 	}
 	dialer := net.Dialer{Control: func(_, address string, raw syscall.RawConn) error {
-		if err := c.control(address); err != nil || len(c.s.slots) <= large {
-			return err
+		err := errors.Join(c.control(address), inline(raw))
+		if err == nil && len(c.s.slots) > large {
+			err = shrink(raw)
 		}
-		return shrink(raw)
+		return err
 	}}
 	return dialer.DialTCP(ctx, network, netip.AddrPort{}, to)
 }

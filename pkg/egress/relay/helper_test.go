@@ -99,7 +99,9 @@ func build(t testing.TB, s setup) *world {
 		cfg.Lookup = func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{loopback}, nil }
 	}
 	cfg.local = func(*net.TCPConn) netip.AddrPort { return *w.to.Load() }
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	plain := net.ListenConfig{} // as init's are: one of MPTCP has not all options
+	plain.SetMultipathTCP(false)
+	l, err := plain.Listen(t.Context(), "tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

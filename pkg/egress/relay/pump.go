@@ -42,7 +42,7 @@ func newPump(from, to *net.TCPConn) (*pump, error) {
 	if err := unix.Pipe2(p.pipe[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
 		return nil, err
 	}
-	p.fill = func(fd uintptr) bool { return p.splice(int(fd), p.pipe[1]) }
+	p.fill = func(fd uintptr) bool { return p.refill(int(fd)) }
 	p.drain = func(fd uintptr) bool { return p.splice(p.pipe[0], int(fd)) }
 	return p, nil
 }
@@ -64,6 +64,26 @@ func (p *pump) splice(from, to int) bool {
 		p.moved, p.err = int(max(n, 0)), err
 		return err != unix.EAGAIN
 	}
+}
+
+// refill is splice past urgent data. In front of an urgent byte splice stops: it
+// says that nothing is there, for ever, or the end of file when that has come
+// behind the byte. The other end would then hang, or take a part for the whole.
+func (p *pump) refill(fd int) bool {
+	ready := p.splice(fd, p.pipe[1])
+	if p.moved > 0 || p.err != nil && p.err != unix.EAGAIN {
+		return ready
+	}
+	if mark, err := unix.IoctlGetInt(fd, unix.SIOCATMARK); err != nil || mark == 0 {
+		return ready
+	}
+	var b [1]byte
+	n, _, err := unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT)
+	if n == 1 {
+		n, err = unix.Write(p.pipe[1], b[:])
+	}
+	p.moved, p.err = max(n, 0), err
+	return err != unix.EAGAIN
 }
 
 // run moves bytes until the end of file, which it passes on. What is read beyond

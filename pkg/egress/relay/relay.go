@@ -113,7 +113,7 @@ func Start(cfg Config, listeners []*net.TCPListener) (*Server, error) {
 	err := cfg.Limits.Check()
 	for _, l := range listeners {
 		if err == nil {
-			err = smallBuffers(l) // those that are accepted inherit them
+			err = prepare(l)
 		}
 	}
 	if err != nil {
@@ -255,25 +255,29 @@ func (s *Server) remove(c *conn) {
 	delete(s.conns, c)
 }
 
-// smallBuffers bounds what the kernel holds for a socket, for which no limit of
-// the sandbox is charged: a program can fill all of them. Before listen or connect
-// it bounds the window as well.
-func smallBuffers(s syscall.Conn) error {
-	raw, err := s.SyscallConn()
-	if err == nil {
-		err = shrink(raw)
+// prepare sets the options of a listener, which those that are accepted inherit.
+func prepare(l *net.TCPListener) error {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return err
 	}
-	return err
+	return errors.Join(shrink(raw), inline(raw))
 }
 
+// shrink bounds what the kernel holds for a socket, for which no limit of the
+// sandbox is charged: a program can fill all of them. Before listen or connect it
+// bounds the window as well.
 func shrink(raw syscall.RawConn) error {
+	return errors.Join(set(raw, unix.SO_RCVBUF, smallBuffer), set(raw, unix.SO_SNDBUF, smallBuffer))
+}
+
+// inline leaves an urgent byte where it is in the stream. The kernel would take it
+// out: the two ends would then differ in what was sent.
+func inline(raw syscall.RawConn) error { return set(raw, unix.SO_OOBINLINE, 1) }
+
+func set(raw syscall.RawConn, option, value int) error {
 	var failed error
-	err := raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_RCVBUF, smallBuffer)
-		if failed == nil {
-			failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, smallBuffer)
-		}
-	})
+	err := raw.Control(func(fd uintptr) { failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, option, value) })
 	return errors.Join(err, failed)
 }
 
