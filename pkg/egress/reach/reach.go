@@ -44,15 +44,23 @@ func Metadata(addr netip.Addr) bool { return slices.Contains(metadata(), addr) }
 var metadata = sync.OnceValue(func() []netip.Addr {
 	var list []netip.Addr
 	for _, s := range []string{
-		"169.254.169.254", // AWS, Google, Azure, and most others
-		"169.254.170.2",   // AWS, roles of containers
-		"169.254.170.23",  // AWS, roles of pods
-		"fd00:ec2::254",   // AWS over IPv6
-		"fd00:ec2::23",    // AWS, roles of pods over IPv6
-		"fd20:ce::254",    // Google over IPv6
-		"100.100.100.200", // Alibaba
-		"168.63.129.16",   // Azure's host agent: its address is a public one
-		"192.0.0.192",     // Oracle, older machines
+		"169.254.169.254",    // AWS, Google, Azure, and most others
+		"169.254.169.252",    // Google, roles of pods
+		"169.254.170.2",      // AWS, roles of containers
+		"169.254.170.23",     // AWS, roles of pods
+		"169.254.0.23",       // Tencent
+		"169.254.10.10",      // Tencent
+		"169.254.42.42",      // Scaleway
+		"100.100.100.200",    // Alibaba
+		"168.63.129.16",      // Azure's host agent: its address is a public one
+		"192.0.0.192",        // Oracle, older machines
+		"fd00:ec2::254",      // AWS over IPv6
+		"fd00:ec2::23",       // AWS, roles of pods over IPv6
+		"fd20:ce::254",       // Google over IPv6
+		"fd00:c1::a9fe:a9fe", // Oracle over IPv6
+		"fd00:a9fe:a9fe::1",  // Linode over IPv6
+		"fd00:42::42",        // Scaleway over IPv6
+		"fd00:100::100:200",  // Alibaba over IPv6
 	} {
 		list = append(list, netip.MustParseAddr(s))
 	}

@@ -23,6 +23,9 @@ func TestRefused(t *testing.T) {
 
 		"169.254.169.254": "metadata service of a cloud", "169.254.170.2": "metadata service of a cloud", "169.254.170.23": "metadata service of a cloud",
 		"fd00:ec2::254": "metadata service of a cloud", "fd00:ec2::23": "metadata service of a cloud", "fd20:ce::254": "metadata service of a cloud",
+		"169.254.169.252": "metadata service of a cloud", "169.254.0.23": "metadata service of a cloud", "169.254.10.10": "metadata service of a cloud",
+		"169.254.42.42": "metadata service of a cloud", "fd00:42::42": "metadata service of a cloud", "fd00:c1::a9fe:a9fe": "metadata service of a cloud",
+		"fd00:a9fe:a9fe::1": "metadata service of a cloud", "fd00:100::100:200": "metadata service of a cloud",
 		"100.100.100.200": "metadata service of a cloud", "168.63.129.16": "metadata service of a cloud", "192.0.0.192": "metadata service of a cloud",
 
 		"::": "unspecified (RFC 4291)", "::1": "loopback (RFC 4291)",
