@@ -22,12 +22,19 @@ const (
 	AtOnce   = 16               // lookups on the host at the same time
 	MaxNames = 1024             // that are remembered
 	MaxAddrs = 16               // of one name; more are not tried anyway
+
+	// MaxLookups on the host in a run. A name that was asked before is asked again
+	// when its answer is old, and which of the known names is asked, in which
+	// order, says something to whoever answers for them: without an end a program
+	// could send what it likes that way, past every limit of bytes.
+	MaxLookups = 4096
 )
 
 // Errors of a lookup. All others mean that the host's resolver gave no answer.
 var (
 	ErrNoName = errors.New("no such name")
 	ErrBusy   = errors.New("too many names are being looked up")
+	ErrSpent  = errors.New("the lookups of the run are used up")
 	ErrClosed = errors.New("the run has ended")
 )
 
@@ -47,6 +54,7 @@ type Cache struct {
 
 	mu     sync.Mutex
 	known  map[string]*entry
+	begun  int // lookups
 	closed bool
 }
 
@@ -95,11 +103,17 @@ func (c *Cache) entry(name string) (*entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.now()
-	if e := c.known[name]; e != nil && (e.until.IsZero() || now.Before(e.until)) {
+	spent := c.begun == MaxLookups
+	// With no lookups left a name keeps its answer: where it leads is judged at
+	// each connection.
+	if e := c.known[name]; e != nil && (e.until.IsZero() || now.Before(e.until) || spent) {
 		return e, nil
 	}
-	if c.closed {
+	switch {
+	case c.closed:
 		return nil, ErrClosed
+	case spent:
+		return nil, ErrSpent
 	}
 	delete(c.known, name)
 	if len(c.known) >= MaxNames && !c.forget(now) {
@@ -107,6 +121,7 @@ func (c *Cache) entry(name string) (*entry, error) {
 	}
 	e := &entry{done: make(chan struct{})}
 	c.known[name] = e
+	c.begun++
 	c.pending.Go(func() { c.run(e, name) })
 	return e, nil
 }

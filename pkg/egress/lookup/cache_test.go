@@ -218,6 +218,37 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestSpent: a run has MaxLookups, also of names that were asked before. Then a
+// name keeps the answer it has, and no other is asked for.
+func TestSpent(t *testing.T) {
+	asked := 0
+	cache, k := withClock(func(_ context.Context, name string) ([]netip.Addr, error) {
+		asked++
+		if name == "none.example" {
+			return nil, ErrNoName
+		}
+		return []netip.Addr{addr}, nil
+	})
+	defer cache.Close()
+	look := func(name string, want error, total int) {
+		t.Helper()
+		if addrs, err := cache.Lookup(t.Context(), name); err != want || err == nil && !slices.Equal(addrs, []netip.Addr{addr}) {
+			t.Errorf("%s: %v, %v, want %v", name, addrs, err, want)
+		}
+		if asked != total {
+			t.Fatalf("%s: asked %d times, want %d", name, asked, total)
+		}
+		k.forward(Positive)
+	}
+	look("none.example", ErrNoName, 1)
+	for i := range MaxLookups - 1 {
+		look("a.example", nil, i+2)
+	}
+	look("a.example", nil, MaxLookups)
+	look("none.example", ErrNoName, MaxLookups)
+	look("new.example", ErrSpent, MaxLookups)
+}
+
 // TestBusy: with all room taken by names that are being looked up, a new one is
 // refused, and Close ends them all.
 func TestBusy(t *testing.T) {

@@ -112,6 +112,9 @@ func (s *Server) finish(ctx context.Context, q *query) []byte {
 	switch {
 	case errors.Is(err, lookup.ErrNoName), err == nil && len(addrs) == 0:
 		return q.reply(answer{code: dnsmessage.RCodeNameError})
+	case errors.Is(err, lookup.ErrSpent):
+		s.Log.Refused(q.name, 0, err.Error())
+		return q.busy()
 	case err != nil:
 		return q.busy()
 	}
