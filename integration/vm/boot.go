@@ -92,11 +92,11 @@ func (m machine) boot(c *column) error {
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
+	if err := running.start(cmd); err != nil {
 		return err
 	}
 	err = m.split(lines, out, c)
-	if e := cmd.Wait(); e != nil {
+	if e := running.wait(cmd); e != nil {
 		err = fmt.Errorf("the machine: %v", e)
 	}
 	return err

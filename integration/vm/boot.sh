@@ -48,7 +48,8 @@ for _ in $(seq 500); do [ -S "$tmp/share.sock" ] && break; sleep 0.02; done
 # that the other is patching, and the kernel dies of it (Oops: int3).
 # no_timer_check: on a busy host the kernel finds that its timer does not work.
 # erms and fsrm are string instructions that it does byte by byte.
-timeout "${LIMIT:-600}" qemu-system-x86_64 -M q35 -accel tcg,thread=single -cpu max,erms=off,fsrm=off,la57=off \
+# --foreground: in this script's process group, which is ended as a whole.
+timeout --foreground "${LIMIT:-600}" qemu-system-x86_64 -M q35 -accel tcg,thread=single -cpu max,erms=off,fsrm=off,la57=off \
   -smp "${CPUS:-2}" -m "${MEMORY:-2G}" -nodefaults -no-reboot -display none \
   -object "memory-backend-memfd,id=ram,size=${MEMORY:-2G},share=on" -numa node,memdev=ram \
   -chardev "socket,id=share,path=$tmp/share.sock" -device vhost-user-fs-pci,chardev=share,tag=host \

@@ -49,6 +49,7 @@ func main() {
 		fail(err.Error())
 	}
 	built := time.Since(begin)
+	running.stopOnSignal()
 	columns := runAll(machines)
 	if *host != "" {
 		c, err := readHost(*host)
