@@ -143,3 +143,34 @@ func TestTopLevel(t *testing.T) {
 		t.Errorf("at the top: %q\nwant %q", got, want)
 	}
 }
+
+// A hint is a command to paste, or says what to leave out: one that leaves
+// something open is neither.
+func TestHintsLeaveNothingOpen(t *testing.T) {
+	set, files := sourceFiles(t)
+	hints := 0
+	for path, f := range files {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			if method, ok := call.Fun.(*ast.SelectorExpr); !ok || method.Sel.Name != "Hint" {
+				return true
+			}
+			hints++
+			for _, arg := range call.Args {
+				if text, ok := arg.(*ast.BasicLit); ok && (strings.Contains(text.Value, "…") || strings.Contains(text.Value, "...")) {
+					t.Errorf("%s: %s", set.Position(text.Pos()), text.Value)
+				}
+			}
+			return true
+		})
+	}
+	if hints < 100 {
+		t.Errorf("only %d hints were found", hints)
+	}
+}

@@ -5,10 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
@@ -90,11 +95,14 @@ func loadProfile(name string) (*profile.Profile, error) {
 			Hint("a file is given by a name that ends in .json")
 	}
 	text, err := readSource(name)
+	var bad *refusal.Error
+	if errors.As(err, &bad) {
+		return nil, bad
+	}
 	if err != nil {
-		return nil, refusal.Newf("profile %s: %v", refusal.Word(name), err)
+		return nil, refusal.Newf("profile %s: %v", refusal.Word(name), cause(err)).Hint("ls -l -- %s", refusal.Shell(name))
 	}
 	p, err := profile.Parse(text)
-	var bad *refusal.Error
 	if errors.As(err, &bad) {
 		return nil, refusal.Newf("%s: %s", refusal.Word(name), bad.What)
 	}
@@ -104,10 +112,28 @@ func loadProfile(name string) (*profile.Profile, error) {
 // maxSource is more than a profile may be: Parse refuses what is longer.
 const maxSource = 1<<20 + 1
 
+// readSource follows no link that a program could have put there: a project that
+// was a writable mount has its profile.json turned into one to what only the
+// caller may read, of which the refusals would tell. A link proves nothing by its
+// owner, for an ordinary user's sandboxes have that user's id.
 func readSource(name string) ([]byte, error) {
-	real, err := filepath.EvalSymlinks(name)
+	abs, err := absolute(name)
 	if err != nil {
-		return nil, errors.Unwrap(err)
+		return nil, err
+	}
+	s := policy.Default()
+	s.Home = os.Getenv("HOME")
+	real, err := hostpath.Walk(abs, s.MayFollow)
+	var link *hostpath.LinkError
+	switch {
+	case errors.As(err, &link) && link.Nowhere:
+		return nil, refusal.Newf("profile %s: %s is a symbolic link to nothing", refusal.Word(name), strconv.Quote(link.Link)).
+			Hint("ls -l -- %s", refusal.Shell(link.Link))
+	case errors.As(err, &link):
+		return nil, refusal.Newf("profile %s: %s is a symbolic link, which a program could have made: name the place that it leads to", refusal.Word(name), strconv.Quote(link.Link)).
+			Hint("%s", policy.WhereALinkLeads(name))
+	case err != nil:
+		return nil, err
 	}
 	f, _, err := hostpath.OpenRegular(real)
 	if err != nil {
@@ -115,6 +141,29 @@ func readSource(name string) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, maxSource))
+}
+
+// absolute is a path of the command line's, told from where we really are: a
+// $PWD of the caller's may lead through links.
+func absolute(name string) (string, error) {
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name), nil
+	}
+	cwd, err := unix.Getwd()
+	if err != nil {
+		return "", refusal.Newf("%s is relative and the working directory cannot be told: %v", refusal.Word(name), err).
+			Hint("cd /   # and name the file by its whole path")
+	}
+	return filepath.Join(cwd, name), nil
+}
+
+// cause is err without the path that the message names already.
+func cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }
 
 func profileShow(name string) int {
@@ -180,19 +229,19 @@ func profileCompile(args []string) int {
 	if err := seccomp.Validate(bpf); err != nil {
 		return fail(refusal.Newf("%s: the compiled filter %v", refusal.Word(source), err))
 	}
-	if err := writeFilter(out, bpf, force); err != nil {
+	if err := writeFilter(source, out, bpf, force); err != nil {
 		return fail(err)
 	}
 	return 0
 }
 
-func writeFilter(out string, bpf []byte, force bool) error {
-	abs, err := filepath.Abs(out)
+func writeFilter(source, out string, bpf []byte, force bool) error {
+	abs, err := absolute(out)
 	if err != nil {
 		return err
 	}
 	if err := free("-o", abs, force); err != nil {
-		return err.Hint("sandglass profile compile --force …   # to replace it")
+		return err.Hint("sandglass profile compile --force -o %s %s   # to replace it", refusal.Shell(out), refusal.Shell(source))
 	}
 	f, err := openFile(&policy.Parsed{Spec: policy.Default()}, "-o", abs)
 	if err != nil {

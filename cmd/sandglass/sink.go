@@ -31,7 +31,7 @@ func openSink(p *policy.Parsed) (sink, error) {
 	if p.ResultFD >= 0 {
 		f := os.NewFile(uintptr(p.ResultFD), "result")
 		if _, err := f.Stat(); err != nil {
-			return nil, refusal.Newf("--result-fd %d is not open", p.ResultFD).Hint("sandglass run --result-fd 3 … 3>result.json")
+			return nil, refusal.Newf("--result-fd %d is not open", p.ResultFD).Hint("sandglass run --result-fd 3 script.py 3>result.json")
 		}
 		syscall.CloseOnExec(p.ResultFD)
 		return descriptor{f}, nil
@@ -89,7 +89,7 @@ func refuseFile(flag, file string, err error) *refusal.Error {
 			Hint("readlink -f -- %s   # where it leads now", refusal.Shell(file))
 	}
 	if flag == "--result" {
-		r.Hint("sandglass run --result-fd 3 … 3>FILE")
+		r.Hint("sandglass run --result-fd 3 script.py 3>result.json   # or is opened by the shell")
 	}
 	return r
 }
