@@ -51,7 +51,8 @@ curl curl
 wget wget
 ip iproute2
 openssl openssl
-busybox busybox
+busybox busybox-static
+bindfs bindfs
 musl-gcc musl-tools
 free procps
 gawk gawk

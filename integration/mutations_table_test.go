@@ -230,6 +230,10 @@ var mutations = []mutation{
 		{"pkg/launch/spawn.go", "	if err = reachable(in.pidfd); err != nil {\n", "	if err := reachable(in.pidfd); false {\n"}}},
 	{control: "what no flag mends comes first", pkg: "doctor", fail: []string{"TestNothingToBeHad"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "	if e := r.init.Failed(); e != nil {\n", "	if e := r.init.Failed(); false {\n"}}},
+	{control: "proc of this PID namespace", pkg: "doctor", fail: []string{"TestForeignProc"}, edits: []edit{
+		{"pkg/sandbox/sandbox.go", "	if err := causes.Proc(); err != nil {\n", "	if err := causes.Proc(); false {\n"}}},
+	{control: "weaker means said", pkg: "limits", fail: []string{"TestWeakerPids"}, edits: []edit{
+		{"pkg/sandbox/fill.go", "l.Weaker = result.Weaker(name)", "l.Weaker = \"\""}}},
 	{control: "CPU time of the dead seen by the watchdog", pkg: "limits", fail: []string{"TestCPUTimeWays"}, edits: []edit{
 		{"pkg/launch/tree.go", "		sum += n.own + n.waited\n", "		sum += n.own\n"}}},
 	{control: "CPU limit", pkg: "limits", fail: []string{"TestNeighbourKeepsItsShare"}, edits: []edit{

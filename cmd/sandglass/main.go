@@ -14,7 +14,7 @@ func main() {
 	guardInit()
 	// Before the command line is read: it names files that would be opened.
 	if err := sandbox.CheckCaller(); err != nil {
-		os.Exit(fail(err))
+		os.Exit(failOn(plain(2), err))
 	}
 	check.Init()
 	doctor.Init()

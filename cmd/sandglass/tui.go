@@ -109,15 +109,24 @@ func stdoutCode(err error) int {
 }
 
 // fail prints an error and returns its exit code.
-func fail(err error) int {
+func fail(err error) int { return failOn(os.Stderr, err) }
+
+func failOn(w io.Writer, err error) int {
 	var r *refusal.Error
 	if errors.As(err, &r) {
-		printError(os.Stderr, r.What, hinted(r.Hints))
+		printError(w, r.What, hinted(r.Hints))
 		return r.Exit
 	}
-	printError(os.Stderr, err.Error(), nil)
+	printError(w, err.Error(), nil)
 	return refusal.ExitRefused
 }
+
+// plain is a descriptor that is written to without the runtime's timers and its
+// poller, which themselves need descriptors: where there are too few, that is
+// what is to be told.
+type plain int
+
+func (fd plain) Write(b []byte) (int, error) { return unix.Write(int(fd), b) }
 
 // hinted makes sure that no refusal is a dead end.
 func hinted(hints []string) []string {

@@ -23,6 +23,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 type place struct {
 	who    testkit.Who
 	prefix []string
+	path   string // PATH, "" for the usual one
 }
 
 // rules is this host below a seccomp filter, see testdata/host.c.
@@ -32,7 +33,7 @@ func rules(t *testing.T, who testkit.Who, list ...string) place {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return place{who, append(append([]string{testkit.C(t, string(text))}, list...), "--")}
+	return place{who: who, prefix: append(append([]string{testkit.C(t, string(text))}, list...), "--")}
 }
 
 // script is this host after a shell script of root's in a mount namespace of its
@@ -44,7 +45,7 @@ func script(t *testing.T, who testkit.Who, text string) place {
 	if !who.IsRoot() {
 		become = `exec setpriv --reuid ` + number(who.UID) + ` --regid ` + number(who.GID) + ` --clear-groups "$@"`
 	}
-	return place{testkit.AsRoot(t), []string{"unshare", "--mount", "--propagation", "private", "sh", "-ec", text + "\n" + become, "sh"}}
+	return place{who: testkit.AsRoot(t), prefix: []string{"unshare", "--mount", "--propagation", "private", "sh", "-ec", text + "\n" + become, "sh"}}
 }
 
 // do runs the binary there.
@@ -60,6 +61,9 @@ func (p place) do(t *testing.T, verb string, args ...string) testkit.Output {
 		}
 		cmd.Path, cmd.Args = path, append(slices.Clone(p.prefix), cmd.Args...)
 	}}
+	if p.path != "" {
+		o.Env = []string{"PATH=" + p.path}
+	}
 	return testkit.Run(t, o, args...)
 }
 

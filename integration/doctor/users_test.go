@@ -14,7 +14,7 @@ import (
 func nested(t *testing.T, who testkit.Who, text string) place {
 	t.Helper()
 	testkit.Requires(t, "unshare", "userns")
-	return place{who, []string{"unshare", "--user", "--map-root-user", "sh", "-ec", text + "\n" + `exec "$@"`, "sh"}}
+	return place{who: who, prefix: []string{"unshare", "--user", "--map-root-user", "sh", "-ec", text + "\n" + `exec "$@"`, "sh"}}
 }
 
 // A limit on namespaces is named by its setting, whichever it is; what can be
@@ -54,7 +54,7 @@ func TestRootWithoutCapabilities(t *testing.T) {
 	testkit.Requires(t, "root", "setpriv", "userns")
 	who := testkit.AsRoot(t)
 	without := func(caps string) place {
-		return place{who, []string{"setpriv", "--bounding-set", caps, "--inh-caps", "-all"}}
+		return place{who: who, prefix: []string{"setpriv", "--bounding-set", caps, "--inh-caps", "-all"}}
 	}
 	p := without("-all")
 	r := p.report(t)
@@ -91,7 +91,7 @@ func TestUserWithoutAnEntry(t *testing.T) {
 	const uid = 4242
 	user := testkit.AsUser(t)
 	base := place{who: user}.report(t)
-	p := place{testkit.AsRoot(t), []string{"setpriv", "--reuid", number(uid), "--regid", number(uid), "--clear-groups"}}
+	p := place{who: testkit.AsRoot(t), prefix: []string{"setpriv", "--reuid", number(uid), "--regid", number(uid), "--clear-groups"}}
 	r := p.report(t)
 	want{"user namespace": {State: doctor.Works, Detail: "the caller's own host id, 4242"}}.compare(t, base, r)
 	if r.Host.UID != uid || r.Run.State != base.Run.State {

@@ -14,14 +14,6 @@ import (
 
 func limitLayer(limit string) string { return limit + " limit" }
 
-// weaker is what holds a limit instead, where its absence is allowed by name.
-var weaker = map[string]string{
-	cgroup.Memory: "the supervisor then looks every 20 ms",
-	cgroup.CPU:    "nothing holds it then",
-	cgroup.Pids:   "RLIMIT_NPROC holds it then",
-	cgroup.IO:     "nothing holds it then",
-}
-
 // limits makes a real control group for each limit, sets it, and removes it.
 func (e *examiner) limits() []Layer {
 	places := map[string]string{}
@@ -61,7 +53,7 @@ func (e *examiner) limit(name string, set cgroup.Limits, place string) Layer {
 		}
 		for i, h := range l.Remedies {
 			if h == l.Flag {
-				l.Remedies[i] += "   # " + weaker[name]
+				l.Remedies[i] += "   # " + result.Weaker(name)
 			}
 		}
 		return l

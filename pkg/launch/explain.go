@@ -58,6 +58,10 @@ func explainStep(e *Ending, step string, errno syscall.Errno) {
 	case unix.EOPNOTSUPP:
 		// Init acts on all of its threads at once, which Go cannot do with C in it.
 		e.Hints = append(e.Hints, "an embedder that links C: build it with CGO_ENABLED=0, or set InitPath to the sandglass binary")
+	case unix.EAGAIN:
+		if strings.HasPrefix(step, "ignore signals") {
+			e.Hints = append(e.Hints, "prlimit --pid $$ --sigpending=1024   # as root, for this shell")
+		}
 	case unix.EBUSY:
 		if strings.HasSuffix(step, ": seccomp") {
 			e.Error += " (an outer container listens to system calls already, and the kernel has one listener for a process)"
@@ -70,4 +74,22 @@ func explainStep(e *Ending, step string, errno syscall.Errno) {
 		}
 		e.Hints = append(e.Hints, c.Hints...)
 	}
+}
+
+// toLook is what a root caller needs CAP_SYS_PTRACE for.
+const toLook = "to look at the sandbox's processes, which have another id"
+
+// lacksCap refuses the run where a call of a root supervisor failed for the want
+// of a capability that somebody has taken from it; nil where it is there.
+func lacksCap(err error, name, why string) error {
+	if !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
+		return nil
+	}
+	c := causes.WithoutCap(name, why)
+	if c.Text == "" {
+		return nil
+	}
+	r := refusal.Newf("%s", c.Text)
+	r.Hints = c.Hints
+	return r
 }

@@ -128,7 +128,7 @@ func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
 		return nil
 	}
 	if it.IDMap && (err == unix.EINVAL || err == unix.EPERM) {
-		if !worldReadable(st) || it.Attr&wire.ReadOnly == 0 {
+		if !it.Offered && (!worldReadable(st) || it.Attr&wire.ReadOnly == 0) {
 			return refusal.Newf("%s: "+CannotMapIDs+" (%v), so the sandbox's own id could not read or write it", refusal.Word(it.Source), err).
 				Hint("cp -a -- %s /var/tmp/   # to a file system that can: ext4, xfs, btrfs, tmpfs (Linux 6.3)", refusal.Shell(it.Source)).
 				Hint("chmod -R a+rX -- %s   # or let everybody read it", refusal.Shell(it.Source))
@@ -174,6 +174,9 @@ func (r *realizer) namespace(st *unix.Stat_t) (int, error) {
 	fd, err := sys.UserNamespace(int(st.Uid), id.HostUID, int(st.Gid), id.HostGID)
 	if err != nil {
 		r.idmap = -1
+		if e := lacksCap(err, "SYS_PTRACE", toLook); e != nil {
+			return -1, e
+		}
 		return -1, refusal.Newf("id-mapped mount: cannot make the mapping's user namespace: %v", err)
 	}
 	r.idmap, r.uid, r.gid = fd, st.Uid, st.Gid

@@ -2,10 +2,12 @@ package launch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
 
+	"sandglass/internal/refusal"
 	"sandglass/pkg/result"
 	"sandglass/pkg/wire"
 
@@ -29,8 +31,12 @@ func Run(ctx context.Context, b *Box) *Ending {
 	s := &session{box: b, end: &Ending{}, began: b.Init.began, full: make(chan struct{}, 2), reaped: make(chan struct{})}
 	if err := s.start(); err != nil {
 		s.end.Outcome, s.end.Error = result.Failed, err.Error()
-		if b.Init.err != nil {
+		var lacks *refusal.Error
+		switch {
+		case b.Init.err != nil:
 			explainSpawn(s.end, err)
+		case errors.As(err, &lacks):
+			s.end.Outcome, s.end.ExitCode, s.end.Error, s.end.Hints = result.Refused, lacks.Exit, lacks.What, lacks.Hints
 		}
 		return s.end
 	}
@@ -85,6 +91,9 @@ func (s *session) start() error {
 	s.pid, s.pidfd, s.control = in.pid, in.pidfd, in.control
 	s.namespaces, s.nsErr = namespacesOf(s.pid)
 	if err == nil {
+		err = lacksCap(s.nsErr, "SYS_PTRACE", toLook)
+	}
+	if err == nil {
 		err = send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
 	}
 	if err != nil {
@@ -119,7 +128,7 @@ func (s *session) pipes() (ours []*os.File, err error) {
 			// write to it but not open it anew as /dev/stdout.
 			if err := unix.Fchown(p[0], b.Identity.HostUID, b.Identity.HostGID); err != nil {
 				closePipes(append(ours, r, w))
-				return nil, err
+				return nil, errors.Join(lacksCap(err, "CHOWN", "to give the sandbox its pipes"), err)
 			}
 		}
 		if i > 0 {

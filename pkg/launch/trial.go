@@ -4,9 +4,11 @@ import (
 	"os"
 	"runtime"
 
+	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/cgroup"
+	"sandglass/pkg/doctor/causes"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -75,6 +77,9 @@ func (t *Trial) Run() Tried {
 }
 
 func (t *Trial) spawn(control int) (pid, pidfd int, err error) {
+	if err := causes.Proc(); err != nil && t.Namespaces != 0 {
+		return 0, -1, err
+	}
 	group := -1
 	if t.Group != nil {
 		group = t.Group.InitFD()
@@ -93,6 +98,9 @@ func (t *Trial) spawn(control int) (pid, pidfd int, err error) {
 }
 
 func failedTrial(err error) Tried {
+	if r, ok := err.(*refusal.Error); ok {
+		return Tried{Step: stepClone, What: r.What, Hints: r.Hints}
+	}
 	e := &Ending{Error: err.Error()}
 	explainSpawn(e, err)
 	return Tried{Step: spawnStep(err), What: e.Error, Hints: e.Hints}

@@ -118,11 +118,13 @@ func (b *builder) adopt(in runtimes.Interpreter) error {
 		if err := b.plan.Spec.CheckSource(p, false); err != nil && !ownConfig(p) {
 			return err
 		}
-		src, _, err := rootfs.Pin(p)
+		src, mode, err := rootfs.Pin(p)
 		if err != nil {
 			return refusal.Newf("interpreter %s: %s: %v", refusal.Word(in.Name), refusal.Word(p), err)
 		}
-		binds = append(binds, rootfs.Bind{Source: src, Open: true})
+		// Installed under a umask of 077 it is its owner's alone, whom root's
+		// sandboxes are not.
+		binds = append(binds, rootfs.Bind{Source: src, Open: true, IDMap: mode&0o004 == 0, Offered: true})
 	}
 	b.binds = append(b.binds, binds...)
 	for _, l := range in.Links {

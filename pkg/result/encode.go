@@ -163,6 +163,7 @@ func (e *encoder) limit(l Limit) {
 	e.number(`{"value":`, l.Value)
 	e.text(`,"unit":`, string(l.Unit))
 	e.text(`,"enforced_by":`, string(l.EnforcedBy))
+	e.maybe(`,"weaker":`, l.Weaker)
 	e.raw("}")
 }
 

@@ -99,6 +99,9 @@ type Limit struct {
 	Value      int64    `json:"value"`
 	Unit       Unit     `json:"unit"`
 	EnforcedBy Enforcer `json:"enforced_by"`
+	// Weaker is set where the caller let the control group be missing by name:
+	// what holds the limit instead, and what that does not see.
+	Weaker string `json:"weaker,omitempty"`
 }
 
 // State is how far a layer or control was put in place.

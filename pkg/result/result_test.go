@@ -16,7 +16,7 @@ func samples() map[string]*Result {
 		Limits: map[string]Limit{
 			"memory":  {Value: 256 << 20, Unit: Bytes, EnforcedBy: ByCgroup2},
 			"timeout": {Value: 10000, Unit: Milliseconds, EnforcedBy: ByClock},
-			"io":      {Value: 0, Unit: BytesPerSec, EnforcedBy: ByNone},
+			"io":      {Value: 0, Unit: BytesPerSec, EnforcedBy: ByNone, Weaker: Weaker("io")},
 		},
 		Layers: []Layer{
 			{Name: "seccomp", Requested: true, State: Enforced, ReadBack: map[string]string{"Seccomp": "2"}},

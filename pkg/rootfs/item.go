@@ -19,6 +19,8 @@ type Item struct {
 	// IDMap asks that files of the source's owner belong to the program's user
 	// inside. Only a root caller can have it.
 	IDMap bool
+	// Offered is not refused where its file system cannot map ids: nobody may need it.
+	Offered bool
 	// Content and File are the two sources of an OpCopy. CopyFrom is File's path
 	// on the host, to be shown and not to be opened.
 	Content  []byte
@@ -40,6 +42,8 @@ type Bind struct {
 	Write  bool
 	IDMap  bool
 	Open   bool
+
+	Offered bool
 }
 
 // View is a host directory of the sandbox's own cgroup, shown read-only.
@@ -180,5 +184,5 @@ func (p *planner) bind(b Bind, attr wire.Attr) {
 		Kind: wire.OpBind, Source: b.Path, Target: b.Target, FD: wire.NoFD,
 		Attr: attr, Recursive: true, Dev: b.Dev, Ino: b.Ino,
 	}
-	p.items = append(p.items, Item{Op: op, Open: b.Open, IDMap: b.IDMap})
+	p.items = append(p.items, Item{Op: op, Open: b.Open, IDMap: b.IDMap, Offered: b.Offered})
 }

@@ -11,7 +11,8 @@ import (
 // atSecure is AT_SECURE of getauxval(3).
 const atSecure = 23
 
-// CheckCaller refuses a process that has more rights than the user who started
+// CheckCaller refuses a process that a run could not go well for: one whose
+// limits leave too little, and one that has more rights than the user who started
 // it: a set-uid or set-gid program, or one with file capabilities. It would
 // mount, read and write with those rights whatever a user names, for that user
 // (all of firejail's root exploits began like that, and CVE-2020-5291). Run and
@@ -23,7 +24,7 @@ func CheckCaller() error {
 	case os.Getuid() != 0 && secureExec() && hasCapabilities():
 		return borrowed("with file capabilities", "setcap -r ")
 	}
-	return nil
+	return room()
 }
 
 func borrowed(how, remedy string) error {

@@ -31,6 +31,7 @@ func (r *runner) fill(e *launch.Ending) {
 		*n = max(*n, 0)
 	}
 	r.fillLimits()
+	r.fillWeaker(e.Stats.CPUUsec >= 0)
 	r.fillDenials()
 	res.Layers = r.layers(e)
 }
@@ -77,6 +78,22 @@ func (r *runner) fillLimits() {
 	}
 	if len(l.IO) > 0 {
 		set("io", int64(len(l.IO)), "count", cg(cgroup.IO))
+	}
+}
+
+// fillWeaker says of each limit that no control group holds what is weaker. CPU
+// time is counted by whatever group there is.
+func (r *runner) fillWeaker(counted bool) {
+	for name, of := range map[string]string{"memory": cgroup.Memory, "cpus": cgroup.CPU, "pids": cgroup.Pids, "io": cgroup.IO, "cpu_time": ""} {
+		l, ok := r.result.Limits[name]
+		held := counted
+		if of != "" {
+			held = r.group.EnforcedBy(of) != result.ByNone
+		}
+		if ok && !held {
+			l.Weaker = result.Weaker(name)
+			r.result.Limits[name] = l
+		}
 	}
 }
 

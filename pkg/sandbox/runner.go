@@ -43,13 +43,15 @@ var serial atomic.Int64
 
 func (r *runner) do(ctx context.Context) error {
 	defer r.release()
-	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, r.cgroup, r.boot, r.plan.Complete, r.build} {
+	group := func() error { return r.cgroup(ctx) }
+	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, group, r.boot, r.plan.Complete, r.build} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	end := launch.Run(ctx, r.box)
 	r.disconnect(end.Outcome)
+	r.noexec(end)
 	r.fill(end)
 	if end.StdoutErr != nil {
 		r.incomplete("writing stdout: " + cause(end.StdoutErr))
@@ -118,13 +120,16 @@ func (r *runner) cgroupOptions(id string) cgroup.Options {
 	return o
 }
 
-func (r *runner) cgroup() error {
+func (r *runner) cgroup(ctx context.Context) error {
 	r.cpus = cpus.Take(cpus.Count(r.spec.Limits.MilliCPU), os.Getpid()+int(serial.Load()))
 	limits := r.plan.Cgroup
 	limits.CPUs = r.cpus.String()
 	g, err := r.tree.Create(r.cgroupOptions(cgroup.NewID()), limits)
 	if err != nil {
-		return r.hopeless(err)
+		if e := r.hopeless(err); e != err {
+			return e
+		}
+		return r.beside(ctx, err)
 	}
 	r.group = g
 	return nil

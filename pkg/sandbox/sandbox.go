@@ -11,7 +11,6 @@
 //		spec := sandbox.Default()
 //		spec.Program.Command = []string{"python3", "-c", code}
 //		res, err := sandbox.Run(ctx, spec)
-//		…
 //	}
 package sandbox
 
@@ -22,6 +21,7 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
 	"sandglass/pkg/boxinit"
+	"sandglass/pkg/doctor/causes"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/plan"
 	"sandglass/pkg/policy"
@@ -101,11 +101,15 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	} else if r.Outcome != result.Failed {
 		r.Outcome, r.ExitCode, r.Error = result.Failed, refusal.ExitRefused, err.Error()
 	}
+	r.Hints = outOfFiles(r.Error, r.Hints)
 	return r, err
 }
 
 func run(ctx context.Context, s *Spec, r *Result) error {
 	if err := CheckCaller(); err != nil {
+		return err
+	}
+	if err := causes.Proc(); err != nil {
 		return err
 	}
 	self, err := initPath(s)
@@ -134,7 +138,8 @@ func initPath(s *Spec) (string, error) {
 	}
 	if !initCalled {
 		return "", refusal.Newf("sandbox.Init was not called at the start of main, and no InitPath is set").
-			Hint("func main() { sandbox.Init(); … }")
+			Hint("sandbox.Init()   // the first line of main").
+			Hint("spec.InitPath = \"/usr/local/bin/sandglass\"   // or is given a binary that calls it")
 	}
 	if sys.LinksC() {
 		return "", refusal.Newf("this program links C (cgo), and cannot be a sandbox's PID 1").

@@ -56,12 +56,20 @@ func (h host) cloneFailed(step string, errno syscall.Errno) Cause {
 		if step == "clone" {
 			return h.notBuiltIn()
 		}
+	case syscall.EROFS:
+		if step == "map ids" {
+			return Cause{
+				Text:  "/proc is read-only on this host, so the sandbox's ids cannot be mapped",
+				Hints: append([]string{"mount -o remount,rw /proc   # as root"}, h.outer(unmaskProc)...),
+			}
+		}
 	case syscall.EPERM, syscall.EACCES:
+		var needs []string
 		what := "user namespaces cannot be made or mapped: " + step + ": " + errno.Error()
 		if step == "pidfd_send_signal" {
 			what = "a process cannot be ended by its pidfd, so no limit on time could be held: " + errno.Error()
+			needs = []string{"KILL"} // root's sandboxes have other ids
 		}
-		var needs []string
 		if step == "map ids" {
 			needs = []string{"SETFCAP"} // for user 0 of the namespace above (verify_root_map in kernel/user_namespace.c)
 		}
@@ -176,13 +184,10 @@ func (h host) denied(what string, needs []string, options need) Cause {
 	case h.chrooted():
 		return Cause{
 			Text:  what + "; this process is in a chroot, where the kernel allows no user namespace",
-			Hints: []string{"pivot_root . .   # in place of chroot(8), in a mount namespace; or sandglass outside the chroot"},
+			Hints: []string{"unshare --mount sh -c 'mount --rbind DIR DIR && cd DIR && pivot_root . . && umount -l . && exec sandglass run script.py'   # from outside, as root, in place of chroot DIR"},
 		}
 	case len(missing) > 0:
-		return Cause{
-			Text:  what + "; root lacks CAP_" + strings.Join(missing, ", CAP_"),
-			Hints: append(h.addCaps(missing), "grep Cap /proc/self/status   # what root has: CapEff, and at most CapBnd"),
-		}
+		return h.withoutCaps(what+"; ", missing)
 	case h.filtered() || h.container() != "":
 		return Cause{Text: what + "; " + h.filter() + " refuses it", Hints: h.outer(options)}
 	case h.seLinux():
@@ -191,7 +196,7 @@ func (h host) denied(what string, needs []string, options need) Cause {
 			Hints: []string{"ausearch -m avc -ts recent | audit2allow -M sandglass && semodule -i sandglass.pp   # allows what was refused last; read sandglass.te first"},
 		}
 	}
-	return Cause{Text: what + "; AppArmor, SELinux, an LXC profile or an outer container's seccomp filter withholds it", Hints: h.outer(options)}
+	return Cause{Text: what + "; AppArmor, SELinux, an LXC profile, an outer container's seccomp filter or a chroot withholds it", Hints: h.outer(options)}
 }
 
 // filter is what is known of the one who refuses.
@@ -216,3 +221,22 @@ func (h host) missing(needs []string) []string {
 
 // MissingCaps are those of needs (without CAP_) that this root process lacks.
 func MissingCaps(needs ...string) []string { return here().missing(needs) }
+
+// WithoutCap is why a root caller's run needs a capability that it lacks, empty
+// where it has it.
+func WithoutCap(name, why string) Cause {
+	h := here()
+	if len(h.missing([]string{name})) == 0 {
+		return Cause{}
+	}
+	c := h.withoutCaps("", []string{name})
+	c.Text += ", which it needs " + why
+	return c
+}
+
+func (h host) withoutCaps(before string, missing []string) Cause {
+	return Cause{
+		Text:  before + "root lacks CAP_" + strings.Join(missing, ", CAP_"),
+		Hints: append(h.addCaps(missing), "grep Cap /proc/self/status   # what root has: CapEff, and at most CapBnd"),
+	}
+}

@@ -53,7 +53,7 @@ func (h host) status(field string) string {
 func (h host) filtered() bool { return h.status("Seccomp") == "2" }
 
 // capBits are the capabilities that are asked for.
-var capBits = map[string]uint{"SETGID": 6, "SETUID": 7, "SETPCAP": 8, "SYS_ADMIN": 21, "SETFCAP": 31}
+var capBits = map[string]uint{"CHOWN": 0, "DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "SETFCAP": 31}
 
 // has says whether this process has a capability in the namespace that it is in.
 func (h host) has(name string) bool {

@@ -85,6 +85,35 @@ var lxc = map[need][]string{
 	writableCgroups: {nesting},
 }
 
+// Together are the hints for two things that are lacking at once. Where an outer
+// container must be started differently for both, that is one command and not two.
+func Together(first, second []string) []string { return here().together(first, second) }
+
+func (h host) together(first, second []string) []string {
+	if slices.ContainsFunc(first, isOuter) && slices.ContainsFunc(second, isOuter) {
+		list := h.outer(toRun)
+		for _, hint := range append(slices.Clone(first), second...) {
+			if !isOuter(hint) {
+				list = append(list, hint)
+			}
+		}
+		return list
+	}
+	return append(slices.Clone(first), second...)
+}
+
+// isOuter: a hint that says how to start the outer container.
+func isOuter(hint string) bool {
+	for _, table := range []map[need][]string{docker, podman, kubernetes, lxc} {
+		for _, list := range table {
+			if slices.Contains(list, hint) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // addCaps asks for capabilities alone.
 func (h host) addCaps(missing []string) []string {
 	flags := ""

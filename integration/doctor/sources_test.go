@@ -1,0 +1,144 @@
+package doctor
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+// on is this host with a file system mounted at a directory, which has a script,
+// a program and a file of the caller's own there that nobody else may read.
+func on(t *testing.T, who testkit.Who, dir, mount string) place {
+	t.Helper()
+	uid := number(who.UID) + ":" + number(who.GID)
+	return script(t, who, "cd "+dir+"\n"+mount+`
+printf '#!/bin/sh\necho "script $1"\n' >at/hello.sh
+cp /usr/bin/id at/prog
+echo secret >at/private
+chmod 0755 at/hello.sh at/prog
+chown `+uid+` at at/hello.sh at/prog at/private
+chmod 0600 at/private
+cd /`)
+}
+
+// Where the caller's files lie, on whatever file system and with whatever flags of
+// its mount: a script runs, a directory is a mount, what is the caller's own can be
+// read; or that it cannot is said in one line.
+func TestSources(t *testing.T) {
+	for _, fs := range []struct {
+		name, mount  string
+		noexec, maps bool // maps: its files can be given to a sandbox of root's
+	}{
+		{"tmpfs", "mount -t tmpfs tmpfs at", false, true},
+		{"noexec", "mount -t tmpfs -o noexec tmpfs at", true, true},
+		{"nosuid,nodev,noatime", "mount -t tmpfs -o nosuid,nodev,noatime tmpfs at", false, true},
+		{"overlay", "mkdir -p low work; mount -t tmpfs tmpfs work; mkdir work/up work/work; mount -t overlay -o lowerdir=low,upperdir=work/up,workdir=work/work overlay at", false, false},
+		{"fuse", "mkdir -p low; bindfs low at", false, false},
+	} {
+		t.Run(fs.name, func(t *testing.T) {
+			testkit.Each(t, func(t *testing.T, who testkit.Who) {
+				if fs.name == "fuse" {
+					testkit.Requires(t, "bindfs")
+					if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
+						testkit.Skip(t, "/dev/fuse", err.Error())
+					} else {
+						f.Close()
+					}
+				}
+				dir := testkit.Dir(t)
+				at := filepath.Join(dir, "at")
+				if err := os.Mkdir(at, 0o755); err != nil {
+					t.Fatal(err)
+				}
+				p, flags := on(t, who, dir, fs.mount), who.Flags()
+				p.runs(t, "script x\n", append(flags, at+"/hello.sh", "x")...)
+				p.runs(t, "uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n", append(flags, at+"/prog")...)
+				o := p.do(t, "run", append(flags, "-v", at+":/task", "--", "/task/prog", "-u")...)
+				if fs.noexec {
+					said := "sandglass: error: not executable: /task/prog: " + at + " is on a file system that is mounted noexec on this host\nhint: sandglass run " +
+						at + "/prog   # a copy of the program, which may be executed\n"
+					if o.Exit != 126 || o.Stdout != "" || !strings.HasPrefix(o.Stderr, said) {
+						t.Errorf("a program on noexec: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
+					}
+				} else if o.Exit != 0 || o.Stdout != "65534\n" || o.Stderr != "" {
+					t.Errorf("a program: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
+				}
+				o = p.do(t, "run", append(flags, "-v", at+":/task", "--", "cat", "/task/private")...)
+				if !fs.maps && who.IsRoot() {
+					if o.Exit != 1 || o.Stdout != "" || o.Stderr != "cat: /task/private: Permission denied\n" {
+						t.Errorf("a private file of root's: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
+					}
+				} else if o.Exit != 0 || o.Stdout != "secret\n" {
+					t.Errorf("a private file: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
+				}
+			})
+		})
+	}
+}
+
+// An interpreter that pyenv or nvm has put below a home which is its owner's
+// alone, and which nobody else may even enter.
+func TestInterpreterInAPrivateHome(t *testing.T) {
+	const python = `#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+	char self[4096], *end;
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	self[n > 0 ? n : 0] = 0;
+	if (!(end = strstr(self, "/bin/python3"))) return puts(self), 3;
+	strcpy(end, "/lib/python3.99/os.py");
+	printf("%s %s\n", argv[argc - 1], access(self, R_OK) ? "without its library" : "with its library");
+	return 0;
+}
+`
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		testkit.Requires(t, "gcc", "userns")
+		for _, umask := range []os.FileMode{0o022, 0o077} {
+			home := filepath.Join(testkit.Dir(t), "home")
+			prefix := home + "/.pyenv/versions/3.99.0"
+			for path, text := range map[string]string{
+				prefix + "/lib/python3.99/os.py": "", home + "/.pyenv/version": "3.99.0\n", home + "/hello.py": "print(1)\n",
+				home + "/.pyenv/shims/python3": "#!/usr/bin/env bash\nexec pyenv exec \"${0##*/}\" \"$@\"\n",
+			} {
+				if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.Mkdir(prefix+"/bin", 0o755); err != nil {
+				t.Fatal(err)
+			}
+			copyTo(t, prefix+"/bin/python3", testkit.C(t, python))
+			give(t, home, who, 0o755&^umask)
+			if err := os.Chmod(home, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			o := testkit.Run(t, testkit.Opts{Who: who, Env: []string{"HOME=" + home, "PATH=" + home + "/.pyenv/shims:/usr/bin:/bin"}}, home+"/hello.py")
+			if o.Exit != 0 || o.Stdout != "/code/hello.py with its library\n" || o.Stderr != "" {
+				t.Errorf("umask %o: exit %d, %q, %q", umask, o.Exit, o.Stdout, o.Stderr)
+			}
+			o = testkit.Run(t, testkit.Opts{Who: who, Env: []string{"HOME=" + home}}, "--", prefix+"/bin/python3", "x")
+			if o.Exit != 0 || o.Stdout != "x with its library\n" || o.Stderr != "" {
+				t.Errorf("umask %o, by its path: exit %d, %q, %q", umask, o.Exit, o.Stdout, o.Stderr)
+			}
+		}
+	})
+}
+
+// give makes a tree somebody's, with one mode.
+func give(t *testing.T, dir string, who testkit.Who, mode os.FileMode) {
+	t.Helper()
+	err := filepath.Walk(dir, func(path string, _ os.FileInfo, err error) error {
+		if err == nil && os.Getuid() == 0 {
+			err = os.Chown(path, who.UID, who.GID)
+		}
+		return errors.Join(err, os.Chmod(path, mode))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
