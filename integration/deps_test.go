@@ -102,6 +102,7 @@ var imports = map[string][]string{
 	"pkg/hostpath":      {"internal/deliver"},
 	"pkg/artifacts":     {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
 	"pkg/policy":        {"pkg/hostpath", "pkg/egress/hosts", "internal/refusal"},
+	"pkg/verbs":         {"pkg/policy"},
 	"pkg/denials":       {"pkg/result", "pkg/seccomp/bpfvm", "pkg/seccomp/sysnum", "internal/sys"},
 	"pkg/rootfs":        {"pkg/wire", "internal/refusal", "rootfs"},
 	"pkg/runtimes":      {"internal/refusal"},

@@ -9,23 +9,13 @@ import (
 	"sandglass/pkg/sandbox"
 )
 
-const checkUsage = `usage: sandglass check [--json] [--allow-degraded LIST]
-
-Does the forbidden things inside real sandboxes of the default policy and says
-of each control whether it held. Exit code 0: all held; 1: one did not; 125:
-sandboxes cannot be started here.
-
-  --json                  one JSON object instead of lines
-  --allow-degraded LIST   limits that may be held by less: memory,cpu,pids,io
-`
-
 func checkCommand(args []string) int {
 	o, asJSON, err := parseCheck(args)
 	if err != nil {
 		return fail(err)
 	}
 	if o == nil {
-		return emit(checkUsage)
+		return emit(usage("check"))
 	}
 	until := untilSignal(nil)
 	defer until.stop()

@@ -6,31 +6,30 @@ import (
 	"strings"
 
 	"sandglass/internal/refusal"
-	"sandglass/pkg/policy"
+	"sandglass/pkg/verbs"
 )
 
-// command is one verb of the command line.
+// command is one verb of the command line; verbs.All has the words about it.
 type command struct {
-	name, help string
-	usage      func() string // what --help prints
-	run        func(args []string) int
+	name string
+	run  func(args []string) int
 }
 
 func commands() []command {
 	return []command{
-		{"run", "one program in one fresh sandbox", runUsage, runCommand},
-		{"check", "prove the controls on this host by doing the forbidden things", func() string { return checkUsage }, checkCommand},
-		{"doctor", "say what this host gives a sandbox, what it lacks, and the remedy", func() string { return doctorUsage }, doctorCommand},
-		{"plan", "print what a run with these flags would do", func() string { return planUsage }, planCommand},
-		{"profile", "list, show, compare, compile and learn system call profiles", func() string { return profileUsage }, profileCommand},
-		{"sweep", "remove what runs whose supervisor was killed have left", func() string { return sweepUsage }, sweepCommand},
-		{"version", "print the version", func() string { return versionUsage }, versionCommand},
+		{"run", runCommand},
+		{"check", checkCommand},
+		{"doctor", doctorCommand},
+		{"plan", planCommand},
+		{"profile", profileCommand},
+		{"sweep", sweepCommand},
+		{"version", versionCommand},
 	}
 }
 
 func dispatch(args []string) int {
 	if len(args) == 0 {
-		fmt.Fprint(os.Stderr, usage())
+		fmt.Fprint(os.Stderr, verbs.Usage())
 		return refusal.ExitRefused
 	}
 	if c := find(args[0]); c != nil {
@@ -88,27 +87,13 @@ func find(name string) *command {
 // help is "sandglass help" and "sandglass help COMMAND".
 func help(args []string) int {
 	if len(args) == 0 {
-		return emit(usage())
+		return emit(verbs.Usage())
 	}
-	c := find(args[0])
-	if c == nil {
+	if verbs.Find(args[0]) == nil {
 		return fail(refusal.Newf("help: unknown command %q", args[0]).Hint("sandglass --help"))
 	}
-	return emit(c.usage())
+	return emit(usage(args[0]))
 }
 
-func runUsage() string {
-	var b strings.Builder
-	policy.Usage(&b) // a Builder takes everything
-	return b.String()
-}
-
-func usage() string {
-	var b strings.Builder
-	b.WriteString("usage: sandglass COMMAND [FLAGS] [ARG...]\n\n")
-	for _, c := range commands() {
-		fmt.Fprintf(&b, "  %-10s %s\n", c.name, c.help)
-	}
-	b.WriteString("\n  sandglass run script.py\n  sandglass help COMMAND     # the flags of a command\n")
-	return b.String()
-}
+// usage is the help text of one of the commands.
+func usage(name string) string { return verbs.Find(name).Usage() }

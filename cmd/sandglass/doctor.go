@@ -5,22 +5,13 @@ import (
 	"sandglass/pkg/doctor"
 )
 
-const doctorUsage = `usage: sandglass doctor [--json]
-
-Tries each layer of the sandbox on this host, in throwaway children, and says
-whether it works, why not, and what to paste. Exit code 0: a run with no flags
-starts here; 125: it would be refused, and the last line says whether flags help.
-
-  --json    one JSON object instead of lines, see docs/doctor.schema.json
-`
-
 func doctorCommand(args []string) int {
 	asJSON, help, err := onlyJSON("doctor", args)
 	switch {
 	case err != nil:
 		return fail(err)
 	case help:
-		return emit(doctorUsage)
+		return emit(usage("doctor"))
 	}
 	until := untilSignal(nil)
 	defer until.stop()

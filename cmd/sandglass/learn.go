@@ -22,7 +22,7 @@ func learnCommand(args []string) int {
 		return fail(err)
 	}
 	if p.Help {
-		return emit(profileUsage)
+		return emit(usage("profile"))
 	}
 	old, err := learnFrom(&p)
 	if err != nil {

@@ -7,25 +7,6 @@ import (
 	"sandglass/pkg/sandbox"
 )
 
-const planUsage = `usage: sandglass plan [FLAGS] [host|DIR] COMMAND [ARG...]
-       and every other form of sandglass run, with the same flags
-
-Prints what a run with these flags would mount, filter, limit and map, and runs
-nothing. Exit code 0: the command line is good; a run on this host may still be
-refused, and then the last line says why. 125, 126, 127: as a run's refusal.
-
-  --json    the plan as one JSON object: the same flags on the same host give the
-            same bytes, for diffing. It is no result, and --result is not written.
-  --oci     the same policy as the config.json of an OCI runtime (runc, crun). What
-            that form cannot say is lost, and told on a terminal: the limits on time
-            and output, one scratch for all places, Landlock, an id for each run.
-  --bundle DIR
-            make the directory DIR with that config.json and the root that it needs:
-            runc run --bundle DIR NAME, as root
-
-The other flags: sandglass help run
-`
-
 // planCommand prints what a run with the same flags would do.
 func planCommand(args []string) int {
 	p, err := policy.ParsePlan(args)
@@ -33,7 +14,7 @@ func planCommand(args []string) int {
 		return fail(err)
 	}
 	if p.Help {
-		return emit(planUsage)
+		return emit(usage("plan"))
 	}
 	if p.OCI || p.Bundle != "" {
 		return ociPlan(&p)

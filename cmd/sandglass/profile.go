@@ -24,37 +24,12 @@ import (
 	profiles "sandglass/seccomp-profiles"
 )
 
-const profileUsage = `usage: sandglass profile list
-       sandglass profile show NAME|FILE.json
-       sandglass profile diff A B
-       sandglass profile compile [-o FILE.bpf] [--force] FILE.json
-       sandglass profile learn [FLAGS OF RUN] -o FILE.json [--merge OLD.json] -- COMMAND [ARG...]
-
-A profile says which system calls a program may make: sandglass run --seccomp
-NAME, or a compiled one, --seccomp ./FILE.bpf. Its form is in
-seccomp-profiles/README.md.
-
-  list      the profiles that come with sandglass
-  show      one of them, or a file in the form that learn writes
-  diff      a line for each call that A and B decide differently. Exit code 0 when
-            there is none, 1 when there are
-  compile   a profile for this machine's architecture, to FILE.bpf beside it
-  learn     run COMMAND, with the flags of run, under the default profile, and
-            write a profile of what it used. What the default profile refuses stays
-            refused, and is listed. Run it with all that the program is to do, and
-            more than once: --merge OLD adds to OLD, and -o may be OLD itself. Each
-            call is slower meanwhile; --timeout may have to be longer. The exit code
-            is the program's own
-
-A file that is there is replaced only where --merge names it, or by compile --force.
-`
-
 func profileCommand(args []string) int {
 	if len(args) == 0 {
 		return fail(refusal.Newf("profile: what to do is missing").Hint("sandglass profile list").Hint("sandglass profile --help"))
 	}
 	if slices.Contains([]string{"-h", "--help"}, args[0]) || len(args) == 2 && slices.Contains([]string{"-h", "--help"}, args[1]) {
-		return emit(profileUsage)
+		return emit(usage("profile"))
 	}
 	verb, args := args[0], args[1:]
 	switch {

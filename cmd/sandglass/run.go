@@ -18,7 +18,7 @@ func runCommand(args []string) int {
 		return refuse(&p, err)
 	}
 	if p.Help {
-		return emit(runUsage())
+		return emit(usage("run"))
 	}
 	sink, err := openSink(&p)
 	if err != nil {

@@ -10,18 +10,6 @@ import (
 	"sandglass/pkg/sandbox"
 )
 
-const sweepUsage = `usage: sandglass sweep [--json]
-
-Removes what runs and checks whose supervisor was killed have left on this
-host, as far as this user may: control groups, and files of check's. Every run
-does the same where it makes its own groups, so this is only needed when there
-is no next run. What belongs to a live supervisor is never touched: it holds a
-lock, which ends with it. Files that a check made less than a minute ago stay.
-Exit code 0, or 125 when something could not be removed.
-
-  --json    one JSON object instead of lines
-`
-
 // swept is the object of --json.
 type swept struct {
 	Schema  int       `json:"schema"`
@@ -42,7 +30,7 @@ func sweepCommand(args []string) int {
 	case err != nil:
 		return fail(err)
 	case help:
-		return emit(sweepUsage)
+		return emit(usage("sweep"))
 	}
 	groups, err := sandbox.Sweep()
 	s := swept{Schema: 1, Removed: []removed{}, Live: groups.Live}

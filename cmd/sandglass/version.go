@@ -10,17 +10,12 @@ import (
 // version is set by the linker: -X main.version=…
 var version = "dev"
 
-const versionUsage = `usage: sandglass version
-
-Prints the version, the machine and the Go release that built it, on one line.
-`
-
 func versionCommand(args []string) int {
 	switch {
 	case len(args) == 0:
 		return emit(fmt.Sprintf("sandglass %s %s/%s %s\n", version, runtime.GOOS, runtime.GOARCH, runtime.Version()))
 	case args[0] == "-h" || args[0] == "--help":
-		return emit(versionUsage)
+		return emit(usage("version"))
 	}
 	return fail(refusal.Newf("version: unknown argument %q", args[0]).Hint("sandglass version"))
 }

@@ -85,9 +85,9 @@ func (h Host) Parse(command string, args []string) (Parsed, error) {
 	r := reader{p: &p, table: RunFlags(), command: command}
 	switch command {
 	case "plan":
-		r.table = append(r.table, planFlags()...)
+		r.table = append(r.table, PlanFlags()...)
 	case learnCommand:
-		r.table = append(r.table, learnFlags()...)
+		r.table = append(r.table, LearnFlags()...)
 	}
 	rest, verbatim, err := r.flags(args)
 	if err == nil && p.Help {

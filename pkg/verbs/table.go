@@ -1,0 +1,105 @@
+package verbs
+
+import "sandglass/pkg/policy"
+
+func run() Verb {
+	return Verb{Name: "run", Help: "one program in one fresh sandbox", Forms: policy.Forms(), About: policy.About, Notes: policy.Notes, Run: true}
+}
+
+func asJSON(help string) policy.Flag { return policy.Flag{Name: "json", Bool: true, Help: help} }
+
+func check() Verb {
+	return Verb{
+		Name: "check", Help: "prove the controls on this host by doing the forbidden things",
+		Forms: []string{"check [--json] [--allow-degraded LIST]"},
+		About: `Does the forbidden things inside real sandboxes of the default policy and says
+of each control whether it held. Exit code 0: all held; 1: one did not; 125:
+sandboxes cannot be started here.
+`,
+		Flags: []policy.Flag{
+			asJSON("one JSON object instead of lines"),
+			{Name: "allow-degraded", Arg: "LIST", Help: "limits that may be held by less: memory,cpu,pids,io"},
+		},
+	}
+}
+
+func doctor() Verb {
+	return Verb{
+		Name: "doctor", Help: "say what this host gives a sandbox, what it lacks, and the remedy",
+		Forms: []string{"doctor [--json]"},
+		About: `Tries each layer of the sandbox on this host, in throwaway children, and says
+whether it works, why not, and what to paste. Exit code 0: a run with no flags
+starts here; 125: it would be refused, and the last line says whether flags help.
+`,
+		Flags: []policy.Flag{asJSON("one JSON object instead of lines, see docs/doctor.schema.json")},
+	}
+}
+
+func plan() Verb {
+	return Verb{
+		Name: "plan", Help: "print what a run with these flags would do",
+		Forms: []string{"plan [FLAGS] [host|DIR] COMMAND [ARG...]\n       and every other form of sandglass run, with the same flags"},
+		About: `Prints what a run with these flags would mount, filter, limit and map, and runs
+nothing. Exit code 0: the command line is good; a run on this host may still be
+refused, and then the last line says why. 125, 126, 127: as a run's refusal.
+`,
+		Flags: append([]policy.Flag{asJSON("the plan as one JSON object: the same flags on the same host give the same bytes, for diffing. " +
+			"It is no result, and --result is not written")}, policy.PlanFlags()...),
+		Run:   true,
+		Notes: "The other flags: sandglass help run\n",
+	}
+}
+
+func profile() Verb {
+	return Verb{
+		Name: "profile", Help: "list, show, compare, compile and learn system call profiles",
+		Forms: []string{
+			"profile list",
+			"profile show NAME|FILE.json",
+			"profile diff A B",
+			"profile compile [-o FILE.bpf] [--force] FILE.json",
+			"profile learn [FLAGS OF RUN] -o FILE.json [--merge OLD.json] -- COMMAND [ARG...]",
+		},
+		About: `A profile says which system calls a program may make: sandglass run --seccomp
+NAME, or a compiled one, --seccomp ./FILE.bpf. Its form is in
+seccomp-profiles/README.md.
+`,
+		Sub: []Verb{
+			{Name: "list", Help: "the profiles that come with sandglass"},
+			{Name: "show", Help: "one of them, or a file in the form that learn writes"},
+			{Name: "diff", Help: "a line for each call that A and B decide differently. Exit code 0 when there is none, 1 when there are"},
+			{Name: "compile", Help: "a profile for this machine's architecture, to FILE.bpf beside it", Flags: []policy.Flag{
+				{Short: "o", Arg: "FILE.bpf", Help: "write it there"},
+				{Name: "force", Bool: true, Help: "replace a file that is there"},
+			}},
+			{Name: "learn", Help: "run COMMAND, with the flags of run, under the default profile, and write a profile of what it used. " +
+				"What the default profile refuses stays refused, and is listed. Run it with all that the program is to do, and more than once: " +
+				"--merge OLD adds to OLD, and -o may be OLD itself. Each call is slower meanwhile; --timeout may have to be longer. " +
+				"The exit code is the program's own", Flags: policy.LearnFlags(), Run: true},
+		},
+		Notes: "A file that is there is replaced only where --merge names it, or by compile --force.\n",
+	}
+}
+
+func sweep() Verb {
+	return Verb{
+		Name: "sweep", Help: "remove what runs whose supervisor was killed have left",
+		Forms: []string{"sweep [--json]"},
+		About: `Removes what runs and checks whose supervisor was killed have left on this
+host, as far as this user may: control groups, and files of check's. Every run
+does the same where it makes its own groups, so this is only needed when there
+is no next run. What belongs to a live supervisor is never touched: it holds a
+lock, which ends with it. Files that a check made less than a minute ago stay.
+Exit code 0, or 125 when something could not be removed.
+`,
+		Flags: []policy.Flag{asJSON("one JSON object instead of lines")},
+	}
+}
+
+func version() Verb {
+	return Verb{
+		Name: "version", Help: "print the version",
+		Forms: []string{"version"},
+		About: "Prints the version, the machine and the Go release that built it, on one line.\n",
+	}
+}
