@@ -21,18 +21,22 @@ func explainDenials(p *policy.Parsed, res *sandbox.Result) {
 	if !p.Spec.ExplainDenials || p.Quiet {
 		return
 	}
-	told, untold := 0, res.DeniedMore
-	var text strings.Builder
+	list, untold := networkDenials(res.Network), res.DeniedMore
+	if res.Network != nil {
+		untold += res.Network.MoreRefused
+	}
 	for _, d := range res.Denied {
-		if d.Errno == "ENOSYS" {
-			continue // as on an older kernel: libraries have another way
+		if d.Errno != "ENOSYS" { // as on an older kernel: libraries have another way
+			list = append(list, told{denial(d, p.Spec.Seccomp), d.Count})
 		}
-		if told == mostDenials {
-			untold += d.Count
+	}
+	var text strings.Builder
+	for i, l := range list {
+		if i >= mostDenials {
+			untold += l.count
 			continue
 		}
-		told++
-		fmt.Fprintln(&text, "hint: "+refusal.Line(denial(d, p.Spec.Seccomp)))
+		fmt.Fprintln(&text, "hint: "+refusal.Line(l.text))
 	}
 	if untold > 0 {
 		fmt.Fprintf(&text, "hint: and %d more: --result FILE has them\n", untold)
@@ -51,22 +55,21 @@ func denial(d result.Denial, profile string) string {
 	case d.Args != "":
 		what += "(" + d.Args + ")"
 	}
-	times := fmt.Sprintf("%d times", d.Count)
-	if d.Count == 1 {
-		times = "once"
-	}
+	often := times(d.Count)
 	if d.Program != "" {
-		times += " (" + d.Program + ")"
+		often += " (" + d.Program + ")"
 	}
 	switch {
 	case d.Kind == "file":
-		return what + " was out of reach " + times + ": only /tmp, /work, HOME, /out and what -v mounts with :rw can be written"
+		return what + " was out of reach " + often + ": only /tmp, /work, HOME, /out and what -v mounts with :rw can be written"
+	case d.Kind == "host" && d.Errno == "":
+		return what + " was out of reach " + often + ": no rule has this port, --allow-host " + refusal.Shell(d.What) + " would add it"
 	case d.Kind == "host":
-		return what + " was out of reach " + times + ": there is no network but loopback, and what --allow-host lists"
+		return what + " was out of reach " + often + ": there is no network but loopback, and what --allow-host lists"
 	case profile == "default" && slices.Contains(debugAllows, d.What):
-		return what + " was refused " + times + ": run with --seccomp debug"
+		return what + " was refused " + often + ": run with --seccomp debug"
 	}
-	return what + " was refused " + times + " with " + d.Errno
+	return what + " was refused " + often + " with " + d.Errno
 }
 
 // debugAllows is what the profile debug has beyond the default one.

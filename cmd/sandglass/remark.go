@@ -32,6 +32,7 @@ func remark(p *policy.Parsed, res *sandbox.Result) {
 	if cut := truncated(res); cut != "" && res.Outcome != result.Output {
 		note("%s cut at %s, --output-limit", cut, policy.FormatSize(l.Output))
 	}
+	remarkOnNetwork(p, res.Network, res.ExitCode != 0)
 	if left := leftOut(res.Artifacts); left != "" {
 		note("%s", left)
 	}

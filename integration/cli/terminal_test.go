@@ -55,6 +55,11 @@ func TestNotesOnATerminal(t *testing.T) {
 				"stopped: the output limit of 1k was reached"},
 			{"skipped artefacts", []string{"--out", dir, "--force"}, []string{"sh", "-c", "cd /out; ln -s a b; mkfifo c; echo >d"}, 0,
 				"2 entries of /out were not collected: 1 fifo, 1 symlink"},
+			{"a list without the host", []string{"--allow-host", "api.example.org"},
+				[]string{"python3", "-c", "import socket\ntry: socket.getaddrinfo('other.example.org', 443)\nexcept OSError: exit(3)"}, 3,
+				"other.example.org was asked for 2 times: not in the list, --allow-host other.example.org would add it (port 443)"},
+			{"a list without the host, and the program does without it", []string{"--allow-host", "api.example.org"},
+				[]string{"python3", "-c", "import socket\ntry: socket.getaddrinfo('other.example.org', 443)\nexcept OSError: pass"}, 0, ""},
 			{"a script that is not inside", nil, []string{"python3", "plot.py"}, 2,
 				"plot.py is not inside; one of these brings it: sandglass run plot.py, or -v \"$PWD:/work\""},
 		} {

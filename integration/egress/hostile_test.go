@@ -160,6 +160,34 @@ func TestPrivateAddressesAreNotDialled(t *testing.T) {
 	})
 }
 
+// TestWhatTheListStoppedIsTold: the program sees a reset, or no such name; who asks
+// is told what it was, and what would allow it.
+func TestWhatTheListStoppedIsTold(t *testing.T) {
+	each(t, func(t *testing.T, w *world, who testkit.Who) {
+		o := w.attempt(t, who, append(allow("good.example:80", "10.example:80"), "--explain-denials"),
+			try{"named other.example 80", "EAI_NONAME"}, try{"named 10.example 80", "ECONNRESET"},
+			try{"named good.example 8080", "ECONNREFUSED"}, try{"named good.example 80", "data"})
+		told := lines(o.Stderr)
+		for _, want := range []string{
+			"hint: other.example was asked for 2 times: not in the list, --allow-host other.example would add it (port 443)",
+			"hint: 10.example:80 was cut 2 times: " + private4 + ": private (RFC 1918); where you mean that address, list it beside the name: --allow-host " + private4 + ":80",
+		} {
+			if !slices.Contains(told, want) {
+				t.Errorf("%q is missing in %q", want, told)
+			}
+		}
+		var hosts []string
+		for _, d := range o.Result.Denied {
+			if d.Kind == "host" {
+				hosts = append(hosts, d.What+" "+d.Program+d.Errno)
+			}
+		}
+		if want := []string{"good.example:8080 python3"}; !slices.Equal(hosts, want) {
+			t.Errorf("out of reach: %q, want %q", hosts, want)
+		}
+	})
+}
+
 // TestListedPrivateAddress: what the list names as an address is meant, and for
 // that port alone.
 func TestListedPrivateAddress(t *testing.T) {

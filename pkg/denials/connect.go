@@ -30,19 +30,38 @@ func (w *Watch) connects(n *sys.Notification) {
 	if err != nil || !sys.NotificationValid(w.listener, n.ID) {
 		return
 	}
-	if to := unreachable(buf[:got]); to != "" && !w.local(buf[:got]) {
+	to := unreachable(buf[:got])
+	if to == "" {
+		return
+	}
+	if addr := address(buf[:got]); !slices.ContainsFunc(w.Local, func(p netip.Prefix) bool { return p.Contains(addr) }) {
 		w.seen.add(row{kind: "host", what: to, errno: "ENETUNREACH", program: name})
+	} else if to := w.unlisted(addr, binary.BigEndian.Uint16(buf[2:]), to); to != "" {
+		w.seen.add(row{kind: "host", what: to, program: name})
 	}
 }
 
-// local says whether a socket address is one of those that stand for listed hosts.
-func (w *Watch) local(b []byte) bool {
+// address is that of a socket address that unreachable has found whole.
+func address(b []byte) netip.Addr {
 	at, size := 4, 4
 	if binary.NativeEndian.Uint16(b) == unix.AF_INET6 {
 		at, size = 8, 16
 	}
-	addr, ok := netip.AddrFromSlice(b[at : at+size])
-	return ok && slices.ContainsFunc(w.Local, func(p netip.Prefix) bool { return p.Contains(addr.Unmap()) })
+	addr, _ := netip.AddrFromSlice(b[at : at+size])
+	return addr.Unmap()
+}
+
+// unlisted is a listed host with a port that no rule has: the kernel inside refuses
+// the connection, and nobody else hears of it. Port 0 is a library's question which
+// of its addresses it would send from.
+func (w *Watch) unlisted(addr netip.Addr, port uint16, to string) string {
+	if _, listed := slices.BinarySearch(w.Ports, port); listed || port == 0 {
+		return ""
+	}
+	if name, ok := w.NameOf(addr); ok {
+		return name + ":" + number(uint64(port))
+	}
+	return to
 }
 
 // unreachable is the address of a socket address that leads out, "" for others.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"os/exec"
 	"reflect"
@@ -212,6 +213,24 @@ func TestUnreachable(t *testing.T) {
 	} {
 		if got := unreachable(c.in); got != c.want {
 			t.Errorf("%v: got %q, want %q", c.in, got, c.want)
+		}
+	}
+}
+
+// A listed host at a port that no rule has is told by its name.
+func TestUnlisted(t *testing.T) {
+	named := netip.MustParseAddr("198.18.1.1")
+	w := &Watch{Ports: []uint16{53, 443}, NameOf: func(a netip.Addr) (string, bool) { return "good.example", a == named }}
+	for _, c := range []struct {
+		addr netip.Addr
+		port uint16
+		want string
+	}{
+		{named, 80, "good.example:80"}, {named, 443, ""}, {named, 53, ""}, {named, 0, ""},
+		{netip.MustParseAddr("10.1.2.3"), 80, "as given"}, {netip.MustParseAddr("10.1.2.3"), 443, ""},
+	} {
+		if got := w.unlisted(c.addr, c.port, "as given"); got != c.want {
+			t.Errorf("%v:%d: %q, want %q", c.addr, c.port, got, c.want)
 		}
 	}
 }

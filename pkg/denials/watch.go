@@ -26,6 +26,10 @@ import (
 type Watch struct {
 	// Local are more addresses that are the sandbox's own, beside loopback.
 	Local []netip.Prefix
+	// Ports are those that somebody answers on for them, sorted, and NameOf is the
+	// listed name that such an address stands for; it is needed where Local is.
+	Ports  []uint16
+	NameOf func(netip.Addr) (string, bool)
 	// Writable are the places inside that may be written, as absolute paths. Only
 	// with some are writes elsewhere told.
 	Writable []string

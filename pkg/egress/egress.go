@@ -73,6 +73,7 @@ func (s *Sockets) Close() {
 // Server is the network of one run.
 type Server struct {
 	log    record.Log
+	table  *names.Table
 	relay  *relay.Server
 	packet net.PacketConn
 	cache  *lookup.Cache
@@ -90,14 +91,14 @@ func Start(cfg Config, socks Sockets) (*Server, error) {
 		closeAll(listeners, packet)
 		return nil, err
 	}
-	s := &Server{packet: packet}
+	table := names.New()
+	s := &Server{packet: packet, table: table}
 	ask := cfg.Lookup
 	if ask == nil {
 		s.host = lookup.NewHost()
 		ask = s.host.Lookup
 	}
 	s.cache = lookup.New(ask)
-	table := names.New()
 	dns := &resolver.Server{List: cfg.List, Table: table, Lookup: s.cache.Lookup, V6: socks.V6, Log: &s.log}
 	s.relay, err = relay.Start(relay.Config{
 		List: cfg.List, Table: table, Lookup: s.cache.Lookup, Resolve: dns.ServeConn,
@@ -111,6 +112,9 @@ func Start(cfg Config, socks Sockets) (*Server, error) {
 	s.wg.Go(func() { _ = dns.ServePacket(packet) })
 	return s, nil
 }
+
+// NameOf is the name that an address stands for inside.
+func (s *Server) NameOf(addr netip.Addr) (string, bool) { return s.table.Name(addr) }
 
 // Settle waits for at most d until what the program sent before it ended is on
 // its way.

@@ -24,7 +24,7 @@ func (r *runner) watchDenials() error {
 		return refusal.Newf("denials cannot be told: seccomp profile %s: %v", refusal.Word(r.plan.Filter.Name), err).
 			Hint("leave --explain-denials out")
 	}
-	w.Local = r.plan.Routes()
+	w.Local, w.Ports = r.plan.Routes(), r.plan.Ports()
 	w.Writable = rootfs.WritableNames(r.plan.Input)
 	r.box.Denials = w
 	r.box.Config.Seccomp, r.box.Config.Listener = w.Filter(), true

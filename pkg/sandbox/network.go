@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"net/netip"
 	"time"
 
 	"sandglass/internal/refusal"
@@ -16,6 +17,9 @@ type Outside interface {
 	// Settle waits for at most d until what the program sent before it ended has
 	// left the sandbox.
 	Settle(d time.Duration)
+	// NameOf is the listed name that an address stands for inside. It may be asked
+	// from any goroutine, once Start has returned.
+	NameOf(addr netip.Addr) (string, bool)
 	// Close ends every connection, and says what there was; nil without Start.
 	Close() *result.Network
 }
@@ -34,6 +38,9 @@ func (r *runner) connect() error {
 		return err
 	}
 	r.box.Network = r.outside
+	if r.box.Denials != nil {
+		r.box.Denials.NameOf = r.outside.NameOf
+	}
 	c := &r.box.Config
 	for _, p := range r.plan.Routes() {
 		c.Routes = append(c.Routes, wire.Route{Addr: p.Addr().AsSlice(), Bits: uint8(p.Bits()), Optional: p == names.V6})

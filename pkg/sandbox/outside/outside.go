@@ -4,6 +4,7 @@
 package outside
 
 import (
+	"net/netip"
 	"os"
 	"time"
 
@@ -56,6 +57,13 @@ func (n *network) Settle(d time.Duration) {
 	if n.server != nil {
 		n.server.Settle(d)
 	}
+}
+
+func (n *network) NameOf(addr netip.Addr) (string, bool) {
+	if n.server == nil {
+		return "", false
+	}
+	return n.server.NameOf(addr)
 }
 
 // Close is nil for a network that was not started.
