@@ -296,6 +296,8 @@ var mutations = []mutation{
 		{"pkg/egress/relay/dial.go", "	if bad := reach.Refused(a); bad != \"\" {", "	if bad := reach.Refused(a); false {"}}},
 	{control: "addresses of other hosts", pkg: "egress", fail: []string{"TestPrivateAddressesAreNotDialled"}, edits: []edit{
 		{"pkg/egress/relay/dial.go", "	return route.Refused(a)\n", "	_ = route.Refused\n	return \"\"\n"}}},
+	{control: "reset from a killed supervisor", pkg: "egress", fail: []string{"TestKilledSupervisor"}, edits: []edit{
+		{"pkg/egress/relay/conn.go", "	out.SetLinger(0)\n", ""}}},
 	{control: "server name in the hello", pkg: "egress", fail: []string{"TestServerName", "TestServerNameByPort"}, edits: []edit{
 		{"pkg/egress/relay/greeting.go", "if done && !strings.EqualFold(name, c.name) {", "if false && !strings.EqualFold(name, c.name) {"}}},
 	{control: "pace of questions", pkg: "egress", fail: []string{"TestFloodOfNames"}, edits: []edit{

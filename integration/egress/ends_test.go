@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -63,6 +64,21 @@ func TestNothingIsLeft(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestKilledSupervisor: the host sees a reset, and no end that it could take for
+// the program's own; the kernel does not go on sending what it had.
+func TestKilledSupervisor(t *testing.T) {
+	each(t, func(t *testing.T, w *world, who testkit.Who) {
+		s := w.serve(t, w.internet, good4+":7000", echo)
+		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", allow(listed), "one")...)
+		p.WaitLine("connected")
+		p.Kill()
+		if err := s.next(t); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the server saw %v, want a reset", err)
+		}
+		p.Wait()
+	})
 }
 
 // TestStoppedSupervisor: the run ends by init's own clock while nobody relays.

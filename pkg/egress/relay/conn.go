@@ -186,9 +186,11 @@ func (c *conn) cut(v result.Verdict, err error) {
 		if s == nil {
 			continue
 		}
-		whole := v == result.Closed || v == result.RunEnded && s == c.outside && c.allSent.Load()
-		if !whole {
+		switch whole := v == result.Closed || v == result.RunEnded && s == c.outside && c.allSent.Load(); {
+		case !whole:
 			s.SetLinger(0)
+		case s == c.outside:
+			lastBytes(s)
 		}
 		s.Close()
 	}
@@ -202,6 +204,9 @@ func (c *conn) dialledTo(out *net.TCPConn, addr netip.Addr) bool {
 		reset(out)
 		return false
 	}
+	// However the supervisor ends, killed too, the host sees a reset then, and the
+	// kernel goes on with nothing.
+	out.SetLinger(0)
 	c.outside, c.dialled = out, addr
 	return true
 }

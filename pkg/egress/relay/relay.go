@@ -292,6 +292,21 @@ func localAddr(in *net.TCPConn) netip.AddrPort {
 	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 }
 
+// lastTime is how long a host may take nothing of what the kernel still sends it
+// when nobody has the socket any more. A host that never does would be sent the
+// program's bytes for a quarter of an hour after the run.
+const lastTime = 30 * time.Second
+
+// lastBytes leaves it to the kernel to send what a socket holds when it is closed.
+func lastBytes(c *net.TCPConn) {
+	c.SetLinger(-1)
+	if raw, err := c.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(lastTime.Milliseconds()))
+		})
+	}
+}
+
 // reset closes so that the other end sees a reset, and nothing stays behind in
 // the kernel: no bytes to be sent, no TIME_WAIT.
 func reset(c *net.TCPConn) {

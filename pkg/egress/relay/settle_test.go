@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"sandglass/pkg/result"
+
+	"golang.org/x/sys/unix"
 )
 
 // What a program sent before it ended reaches its host, whole and with its end:
@@ -80,4 +82,29 @@ func TestSettleInVain(t *testing.T) {
 		t.Errorf("it waited %v for a program that has not ended", d)
 	}
 	w.relay.Close()
+}
+
+// TestLastBytes: a host that takes nothing is not waited for as long as the kernel
+// likes. The kernel's own end of it is minutes away; here is what it is told.
+func TestLastBytes(t *testing.T) {
+	s := listen(t)
+	c, err := net.Dial("tcp4", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	tcp := c.(*net.TCPConn)
+	tcp.SetLinger(0)
+	lastBytes(tcp)
+	raw, _ := tcp.SyscallConn()
+	raw.Control(func(fd uintptr) {
+		ms, err := unix.GetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT)
+		if ms != 30_000 || err != nil {
+			t.Errorf("%d ms, %v", ms, err)
+		}
+		linger, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_LINGER)
+		if linger != 0 || err != nil { // the first word of two: on or off
+			t.Errorf("lingers: %d, %v", linger, err)
+		}
+	})
 }
