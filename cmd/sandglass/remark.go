@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
 	"sandglass/pkg/sandbox"
@@ -28,6 +29,9 @@ func remark(p *policy.Parsed, res *sandbox.Result) {
 		note("stopped: the output limit of %s was reached", policy.FormatSize(l.Output))
 	case result.Exited:
 		remarkOnExit(p, res)
+	}
+	if len(res.Unmapped) > 0 && res.ExitCode != 0 {
+		note("the file system of %s cannot map ids: the program could read there only what everybody may; chmod -R a+rX lets it", refusal.Word(res.Unmapped[0]))
 	}
 	if cut := truncated(res); cut != "" && res.Outcome != result.Output {
 		note("%s cut at %s, --output-limit", cut, policy.FormatSize(l.Output))

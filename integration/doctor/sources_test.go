@@ -72,6 +72,10 @@ func TestSources(t *testing.T) {
 					if o.Exit != 1 || o.Stdout != "" || o.Stderr != "cat: /task/private: Permission denied\n" {
 						t.Errorf("a private file of root's: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
 					}
+					said := `,"unmapped":["` + at + `"]`
+					if o := p.do(t, "run", append(flags, "--json", "-v", at+":/task", "--", "true")...); !strings.Contains(o.Stdout, said) {
+						t.Errorf("the result does not say %s: %s", said, o.Stdout)
+					}
 				} else if o.Exit != 0 || o.Stdout != "secret\n" {
 					t.Errorf("a private file: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
 				}
@@ -140,5 +144,25 @@ func give(t *testing.T, dir string, who testkit.Who, mode os.FileMode) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A file that the caller may not even look at is told as that, and not as a
+// command that was not found; one that is inside by a mount is looked for there.
+func TestFileThatMayNotBeSeen(t *testing.T) {
+	testkit.Requires(t, "userns", "root")
+	who, dir := testkit.AsUser(t), testkit.Dir(t)
+	shut := filepath.Join(dir, "shut")
+	if err := errors.Join(os.Mkdir(shut, 0o700), os.WriteFile(shut+"/prog", []byte("#!/bin/sh\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	o := testkit.Run(t, testkit.Opts{Who: who}, shut+"/prog", "x")
+	want := "sandglass: error: cannot read \"" + shut + "/prog\": permission denied\nhint: ls -ld -- " + shut + "\nhint: sandglass run -- " + shut + "/prog x   # if it is a command that is inside\n"
+	if o.Exit != 126 || o.Stdout != "" || o.Stderr != want {
+		t.Errorf("exit %d, %q, %q, want %q", o.Exit, o.Stdout, o.Stderr, want)
+	}
+	o = testkit.Run(t, testkit.Opts{Who: who}, "-v", "/usr/bin:"+shut, shut+"/id", "-u")
+	if o.Exit != 0 || o.Stdout != "65534\n" || o.Stderr != "" {
+		t.Errorf("in a mount: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
 	}
 }

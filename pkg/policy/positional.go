@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"errors"
+	"io/fs"
 	"path"
 	"strings"
 
@@ -72,10 +74,25 @@ func (h Host) words(p *Parsed, rest []string) error {
 		return refusal.Newf("cannot read %s: %s", quote(first), cause(err)).Code(refusal.ExitNotFound).
 			Hint("ls -l %s", refusal.Shell(first)).
 			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
+	case slash && errors.Is(err, fs.ErrPermission) && !p.Spec.mounted(path.Clean(first)):
+		// A file of the host's that the caller may not even look at is not "not found".
+		return refusal.Newf("cannot read %s: %s", quote(first), cause(err)).Code(refusal.ExitNotExecutable).
+			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))).
+			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
 	default:
 		prog.Command = rest
 	}
 	return nil
+}
+
+// mounted says that a path is one inside, by a mount of the caller's.
+func (s *Spec) mounted(name string) bool {
+	for _, m := range s.Mounts {
+		if name == m.Target || below(name, m.Target) {
+			return true
+		}
+	}
+	return false
 }
 
 // afterImage is the command that follows an image, with or without a "--".

@@ -156,6 +156,9 @@ func (e *encoder) result(r *Result) {
 	if r.Network != nil {
 		e.network(`,"network":`, r.Network)
 	}
+	if len(r.Unmapped) > 0 {
+		list(e, `,"unmapped":`, r.Unmapped, func(s *string) { e.text("", *s) })
+	}
 	e.raw("}\n")
 }
 

@@ -68,6 +68,10 @@ type Result struct {
 	DeniedMore   int64      `json:"denied_more,omitempty"`
 	Artifacts    []Artifact `json:"artifacts"`
 	Network      *Network   `json:"network,omitempty"` // of a run with a list of hosts
+
+	// Unmapped are mounts of a root caller whose file system cannot map ids (overlay,
+	// FUSE, 9p): the program reads there what everybody may read, and nothing else.
+	Unmapped []string `json:"unmapped,omitempty"`
 }
 
 // Stream counts one output stream. Text or Base64 is filled only when the

@@ -32,6 +32,7 @@ func samples() map[string]*Result {
 	full.Stdout.SetCaptured([]byte("hello\n"))
 	full.Stderr.SetCaptured([]byte{0xff, 0})
 	full.Artifacts[0].PathBase64 = "Yf8="
+	full.Unmapped = []string{"/srv/a", "/srv/b \x1b"}
 	all := map[string]*Result{"full": full}
 	for _, o := range []Outcome{Exited, Signaled, Timeout, CPUTime, Memory, Output, Canceled, Refused, Failed} {
 		r := &Result{Outcome: o}

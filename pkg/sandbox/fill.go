@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"slices"
 	"strconv"
 
 	"sandglass/pkg/cgroup"
@@ -33,6 +34,11 @@ func (r *runner) fill(e *launch.Ending) {
 	r.fillLimits()
 	r.fillWeaker(e.Stats.CPUUsec >= 0)
 	r.fillDenials()
+	for _, m := range r.plan.Input.Mounts {
+		if slices.Contains(r.box.Unmapped, m.Path) {
+			res.Unmapped = append(res.Unmapped, m.Path)
+		}
+	}
 	res.Layers = r.layers(e)
 }
 
