@@ -71,6 +71,16 @@ func TestMalformedQuestions(t *testing.T) {
 	})
 }
 
+// TestDeadNameServer: where the first of the host's name servers is silent the
+// second is asked, as for the host's own programs.
+func TestDeadNameServer(t *testing.T) {
+	w := newWorld(t)
+	w.enter(t)
+	w.hostFiles("nameserver "+dead4+"\nnameserver "+server+"\n", "")
+	o := w.attempt(t, testkit.AsRoot(t), allow("v4.good.example:80"), try{"named v4.good.example 80", "data"})
+	connections(t, o, "v4.good.example:80 "+good4+" closed")
+}
+
 // TestRebinding: the name's address is public when the program asks, and private
 // when it connects.
 func TestRebinding(t *testing.T) {

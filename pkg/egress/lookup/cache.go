@@ -15,7 +15,7 @@ import (
 // The bounds. A positive answer outlives its own time to live at most by
 // Positive; each connection's address is judged anew all the same.
 const (
-	Patience = 5 * time.Second  // for one lookup, as glibc waits for one server
+	Patience = 9 * time.Second  // for one lookup: the first of two name servers may be silent, for 5 as a rule
 	Positive = 30 * time.Second // that a name has addresses
 	Negative = 5 * time.Second  // that there is no such name
 	Failed   = time.Second      // that the host's resolver gave no answer
