@@ -17,6 +17,7 @@ perl perl-base
 git git
 pkg-config pkg-config
 /usr/include/seccomp.h libseccomp-dev
+newuidmap uidmap
 python3:ensurepip python3-venv
 setpriv util-linux"
 

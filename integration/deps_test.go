@@ -95,7 +95,7 @@ var imports = map[string][]string{
 	"internal/refusal":  {},
 	"pkg/mount":         {"pkg/wire", "internal/sys"},
 	"pkg/boxinit":       {"pkg/wire", "pkg/mount", "pkg/seccomp", "internal/sys"},
-	"pkg/hostid":        {"internal/sys"},
+	"pkg/hostid":        {"internal/sys", "internal/refusal"},
 	"pkg/cgroup":        {"pkg/result", "pkg/doctor/causes", "internal/refusal", "internal/sys"},
 	"pkg/doctor/causes": {"internal/refusal"},
 	"internal/deliver":  {},

@@ -111,6 +111,9 @@ func layer(t *testing.T, r doctor.Report, name string) doctor.Layer {
 	return r.Layers[i]
 }
 
+// ownID is the layer of an ordinary user's own ids.
+const ownID = "own host id"
+
 // want is what must be said of some layers; all others must be as they are on
 // base, to the letter.
 type want map[string]doctor.Layer
@@ -122,6 +125,9 @@ func (w want) compare(t *testing.T, base, got doctor.Report) {
 	}
 	for _, l := range got.Layers {
 		expect, special := w[l.Name]
+		if l.Name == ownID && !special {
+			continue // it depends on how the place was made, and the user has no range
+		}
 		if !special {
 			expect = layer(t, base, l.Name)
 		}

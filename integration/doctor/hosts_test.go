@@ -90,7 +90,7 @@ func TestThisHost(t *testing.T) {
 		r := p.report(t)
 		for _, l := range r.Layers {
 			switch l.Name {
-			case "landlock", "io limit", "id-mapped mounts": // the kernel's age, the disks, the file system decide
+			case "landlock", "io limit", "id-mapped mounts", ownID: // the kernel's age, the disks, the file system, the host's owner decide
 			case "memory limit", "cpu limit", "pids limit":
 				if (l.State == doctor.Works) != who.Limited() {
 					t.Errorf("%s: %s: %s", l.Name, l.State, l.Cause)

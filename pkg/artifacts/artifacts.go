@@ -123,12 +123,29 @@ func Collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool) (
 	return collect(ctx, srcFD, dest, l, force, nil)
 }
 
+// Opener opens what is not the caller's to open: sys.Owned, whose ids the
+// sandbox's files are.
+type Opener interface {
+	Open(dir int, path string, how *unix.OpenHow) (int, error)
+}
+
+// CollectOwned is Collect of a sandbox that had an id of its own, for a caller
+// who is an ordinary user: a file that the program made for itself alone (0600)
+// is then another user's.
+func CollectOwned(ctx context.Context, srcFD int, by Opener, dest *Dest, l Limits, force bool) ([]result.Artifact, error) {
+	return collectBy(ctx, srcFD, by, dest, l, force, nil)
+}
+
 // newDraft is where a test leaves out what its file system offers.
 var newDraft = hostpath.NewDraft
 
 // collect is Collect with the tests' hook, called at named moments so that a
 // test can change either tree exactly there.
 func collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool, hook func(stage, path string)) ([]result.Artifact, error) {
+	return collectBy(ctx, srcFD, nil, dest, l, force, hook)
+}
+
+func collectBy(ctx context.Context, srcFD int, by Opener, dest *Dest, l Limits, force bool, hook func(stage, path string)) ([]result.Artifact, error) {
 	l, err := l.resolve()
 	if err != nil {
 		return nil, err
@@ -145,7 +162,7 @@ func collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool, h
 	defer cancel()
 	c := &collector{
 		ctx: ctx, limits: l, force: force, proc: proc, umask: readUmask(proc),
-		left: l.Bytes, list: []result.Artifact{}, hook: hook, draft: newDraft,
+		left: l.Bytes, list: []result.Artifact{}, hook: hook, draft: newDraft, owned: by,
 	}
 	c.run(srcFD, dest)
 	return c.list, errors.Join(c.errs()...)

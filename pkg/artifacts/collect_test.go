@@ -75,7 +75,7 @@ func TestMount(t *testing.T) {
 func TestBrokenNames(t *testing.T) {
 	src, _ := trees(t)
 	for _, name := range []string{"", ".", "..", "a/b", "/etc/passwd"} {
-		if pin, _, err := pinEntry(openDir(t, src), name); pin != -1 || err != unix.EINVAL {
+		if pin, _, err := (&collector{}).pinEntry(openDir(t, src), name); pin != -1 || err != unix.EINVAL {
 			t.Errorf("%q: %d, %v", name, pin, err)
 		}
 	}
@@ -220,7 +220,7 @@ func TestManyFiles(t *testing.T) {
 	for i := range n {
 		must(t, unix.Mknodat(fd, fmt.Sprintf("f%06d", i), unix.S_IFREG|0o644, 0))
 	}
-	dir, names, err := openList(fd, 1001)
+	dir, names, err := (&collector{limits: Limits{Files: 1000}}).openList(fd)
 	must(t, err)
 	rest, err := unix.Getdents(dir, make([]byte, 1<<10))
 	unix.Close(dir)

@@ -26,9 +26,9 @@ func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.
 		c.fail(a, f)
 		return
 	}
-	in, err := reopen(c.proc, pin, st)
+	in, err := c.reopen(pin, st)
 	if c.unlock(pin, 0o400, err) {
-		in, err = reopen(c.proc, pin, st)
+		in, err = c.reopen(pin, st)
 	}
 	if err != nil {
 		c.fail(a, err)

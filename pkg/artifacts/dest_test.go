@@ -202,7 +202,7 @@ func TestFullDisk(t *testing.T) {
 	if err.Error() != text {
 		t.Errorf("%v, want %s", err, text)
 	}
-	dir, names, err := openList(disk, 100)
+	dir, names, err := (&collector{limits: Limits{Files: 99}}).openList(disk)
 	must(t, err)
 	unix.Close(dir)
 	if got := strings.Join(names, " "); got != "a d" {
@@ -345,11 +345,11 @@ func TestFalseProc(t *testing.T) {
 	src, dst := trees(t)
 	write(t, filepath.Join(src, "f"), "program")
 	must(t, os.MkdirAll(filepath.Join(dst, "fd"), 0o755))
-	pin, st, err := pinEntry(openDir(t, src), "f")
+	pin, st, err := (&collector{}).pinEntry(openDir(t, src), "f")
 	must(t, err)
 	defer unix.Close(pin)
 	write(t, filepath.Join(dst, "fd", fmt.Sprint(pin)), secret)
-	if fd, err := reopen(openDir(t, dst), pin, st); fd != -1 || err != unix.ESTALE {
+	if fd, err := (&collector{proc: openDir(t, dst)}).reopen(pin, st); fd != -1 || err != unix.ESTALE {
 		t.Errorf("%d, %v", fd, err)
 	}
 }

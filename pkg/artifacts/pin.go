@@ -38,12 +38,12 @@ func openat2(dir int, name string, flags int, resolve uint64) (int, error) {
 }
 
 // pinEntry pins one name of dir and says what it is. A link is pinned itself.
-func pinEntry(dir int, name string) (int, *unix.Stat_t, error) {
+func (c *collector) pinEntry(dir int, name string) (int, *unix.Stat_t, error) {
 	// Only a broken or hostile file system lists such a name.
 	if name == "" || name == "." || name == ".." || strings.ContainsRune(name, '/') {
 		return -1, nil, unix.EINVAL
 	}
-	pin, err := openat2(dir, name, unix.O_PATH, resolveSource)
+	pin, err := c.open(dir, name, unix.O_PATH)
 	if err != nil {
 		return -1, nil, err
 	}
@@ -55,13 +55,30 @@ func pinEntry(dir int, name string) (int, *unix.Stat_t, error) {
 	return pin, &st, nil
 }
 
+// open is openat2 of a directory or name of the program's. What is not the
+// caller's to open, because the sandbox had an id of its own, is opened by the
+// owner of the sandbox's user namespace.
+func (c *collector) open(dir int, name string, flags int) (int, error) {
+	fd, err := openat2(dir, name, flags, resolveSource)
+	if err == unix.EACCES && c.owned != nil {
+		how := unix.OpenHow{Flags: uint64(flags | unix.O_NOFOLLOW | unix.O_CLOEXEC), Resolve: resolveSource}
+		return retry(func() (int, error) { return c.owned.Open(dir, name, &how) })
+	}
+	return fd, err
+}
+
 // reopen opens the pinned regular file for reading. The way is /proc's magic
 // link, because opening the name again could meet another file, and opening a
 // swapped-in device would already run its driver's open.
-func reopen(proc, pin int, st *unix.Stat_t) (int, error) {
+func (c *collector) reopen(pin int, st *unix.Stat_t) (int, error) {
 	fd, err := retry(func() (int, error) {
-		return unix.Openat(proc, "fd/"+strconv.Itoa(pin), unix.O_RDONLY|openFlags, 0)
+		return unix.Openat(c.proc, "fd/"+strconv.Itoa(pin), unix.O_RDONLY|openFlags, 0)
 	})
+	if err == unix.EACCES && c.owned != nil {
+		// Not by c.proc: from within the namespace this process is not to be looked into.
+		how := unix.OpenHow{Flags: unix.O_RDONLY | openFlags}
+		fd, err = retry(func() (int, error) { return c.owned.Open(unix.AT_FDCWD, "/proc/self/fd/"+strconv.Itoa(pin), &how) })
+	}
 	if err != nil {
 		return -1, err
 	}
@@ -92,17 +109,18 @@ func (c *collector) unlock(pin int, bits uint32, err error) bool {
 
 // readDir is openList of a directory that may be locked.
 func (c *collector) readDir(pin int) (int, []string, error) {
-	fd, names, err := openList(pin, c.room())
+	fd, names, err := c.openList(pin)
 	if c.unlock(pin, 0o500, err) {
-		return openList(pin, c.room())
+		return c.openList(pin)
 	}
 	return fd, names, err
 }
 
-// openList opens the pinned directory for reading and lists at most max names,
-// bytewise sorted. A directory of a million names costs what max names cost.
-func openList(pin, max int) (int, []string, error) {
-	fd, err := openat2(pin, ".", unix.O_RDONLY|unix.O_DIRECTORY|openFlags, resolveSource)
+// openList opens the pinned directory for reading and lists at most as many names
+// as there is room for, bytewise sorted. One of a million names costs no more.
+func (c *collector) openList(pin int) (int, []string, error) {
+	max := c.room()
+	fd, err := c.open(pin, ".", unix.O_RDONLY|unix.O_DIRECTORY|openFlags)
 	if err != nil {
 		return -1, nil, err
 	}

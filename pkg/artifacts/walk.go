@@ -44,6 +44,7 @@ type collector struct {
 	failed *CopyError
 	beyond *LimitError
 	hook   func(stage, path string)
+	owned  Opener
 	draft  func(dir int, mode uint32) (*hostpath.Draft, error)
 }
 
@@ -101,7 +102,7 @@ func textLimit(files int) int { return max(64<<10, files*1024) }
 // entry pins one name and collects what it turns out to be.
 func (c *collector) entry(src, dst int, name, path string, depth int) {
 	c.at("listed", path)
-	pin, st, err := pinEntry(src, name)
+	pin, st, err := c.pinEntry(src, name)
 	if err != nil {
 		c.fail(newArtifact(path, typeUnknown), err)
 		return

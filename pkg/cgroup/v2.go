@@ -101,11 +101,24 @@ func (g *Group) leavesV2(have []string) *cause {
 		return nil
 	}
 	for _, d := range []dir{g.run, g.box} {
-		if err := unix.Fchownat(d.fd, "cgroup.procs", g.opt.HostUID, -1, unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		if err := g.letIn(d); err != nil {
 			return explain("chown", d.path+"/cgroup.procs", err)
 		}
 	}
 	return nil
+}
+
+// letIn lets HostUID move processes between the two groups.
+//
+// An ordinary user can give nothing away, so everybody may then. The kernel also
+// wants the same right on the group above both where a process is and where it
+// goes (cgroup_procs_write_permission): nobody has that but who is in the run's
+// group already, for those above it are not writable.
+func (g *Group) letIn(d dir) error {
+	if os.Geteuid() != 0 {
+		return unix.Fchmodat(d.fd, "cgroup.procs", 0o666, 0)
+	}
+	return unix.Fchownat(d.fd, "cgroup.procs", g.opt.HostUID, -1, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 func (g *Group) setV2(limit string) *cause {

@@ -33,6 +33,9 @@ type Watch struct {
 	// Writable are the places inside that may be written, as absolute paths. Only
 	// with some are writes elsewhere told.
 	Writable []string
+	// Readlink reads a link of /proc that is not the caller's to read, of at most
+	// size bytes: where the sandbox has an id of its own. nil otherwise.
+	Readlink func(path string, size int) (string, error)
 
 	base     []bpfvm.Insn // what the profile says
 	filter   []byte       // what the program gets

@@ -53,12 +53,20 @@ func (w *Watch) pathOf(n *sys.Notification, at name) string {
 	if at.dir >= 0 && int32(n.Args[at.dir]) != unix.AT_FDCWD {
 		link = "/fd/" + strconv.Itoa(int(int32(n.Args[at.dir])))
 	}
-	buf := make([]byte, maxPath)
-	got, err := unix.Readlink("/proc/"+strconv.Itoa(int(n.PID))+link, buf)
-	if err != nil || got == len(buf) || buf[0] != '/' {
+	dir, err := w.readlink("/proc/" + strconv.Itoa(int(n.PID)) + link)
+	if err != nil || len(dir) == maxPath || !strings.HasPrefix(dir, "/") {
 		return ""
 	}
-	return string(buf[:got]) + "/" + text
+	return dir + "/" + text
+}
+
+func (w *Watch) readlink(path string) (string, error) {
+	buf := make([]byte, maxPath)
+	got, err := unix.Readlink(path, buf)
+	if err == unix.EACCES && w.Readlink != nil {
+		return w.Readlink(path, maxPath)
+	}
+	return string(buf[:max(got, 0)]), err
 }
 
 // writable says whether a clean path lies, as it is written, in a place that may

@@ -20,6 +20,7 @@ import (
 	"sandglass/pkg/hostid"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/policy"
+	"sandglass/pkg/sandbox"
 
 	"golang.org/x/sys/unix"
 )
@@ -103,7 +104,8 @@ type examiner struct {
 	self   string
 	id     launch.Identity
 	held   *hostid.ID
-	noID   error // why no id could be held
+	noID   error          // why root could hold no id
+	notOwn *refusal.Error // why an ordinary user's runs have the caller's
 }
 
 func (e *examiner) host() error {
@@ -122,12 +124,32 @@ func (e *examiner) host() error {
 	e.report.Host = Host{Kernel: unix.ByteSliceToString(u.Release[:]), Machine: runtime.GOARCH, UID: os.Geteuid(), Cgroup: tree, Kind: kind}
 	inside := policy.Default().User
 	e.id = launch.Identity{HostUID: os.Geteuid(), HostGID: os.Getegid(), InsideUID: int(inside.UID), InsideGID: int(inside.GID)}
-	if hostid.Available() {
-		if e.held, e.noID = hostid.Take(os.Getpid()); e.noID == nil {
-			e.id.HostUID, e.id.HostGID, e.id.Mapped = e.held.N, e.held.N, true
-		}
+	switch {
+	case hostid.Available():
+		e.held, e.noID = hostid.Take(os.Getpid())
+	case os.Geteuid() != 0:
+		e.subordinate()
+	}
+	if e.held != nil {
+		e.id.HostUID, e.id.HostGID, e.id.Mapped = e.held.N, e.held.GID, true
 	}
 	return nil
+}
+
+// subordinate takes an id as an ordinary user's run does. One that is asked
+// nothing of that it could not show has it.
+func (e *examiner) subordinate() {
+	s := sandbox.Default()
+	ranges, why := sandbox.OwnIDs(&s)
+	if why == nil {
+		var err error
+		if e.held, err = ranges.Take(); err != nil {
+			why = refusal.Newf("%v", err)
+		} else {
+			e.id.UIDHelper, e.id.GIDHelper = ranges.UIDHelper, ranges.GIDHelper
+		}
+	}
+	e.notOwn = why
 }
 
 func (e *examiner) release() {

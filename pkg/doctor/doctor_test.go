@@ -107,6 +107,9 @@ func TestSchema(t *testing.T) {
 	var names []string
 	for _, tr := range trials() {
 		names = append(names, tr.name)
+		if tr.name == userNS {
+			names = append(names, ownID)
+		}
 		if tr.name == bindMounts {
 			names = append(names, idMapped)
 		}

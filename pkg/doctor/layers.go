@@ -22,10 +22,11 @@ func (e *examiner) layers() {
 	whole := e.try(&list[0], launch.Namespaces)
 	if whole.What == "" {
 		e.add(e.userLayer())
+		e.ownID()
 		for i := range list[1:] {
 			t := &list[i+1]
 			e.add(e.layer(t, e.try(t, launch.Namespaces)))
-			if t.name == bindMounts && e.id.Mapped {
+			if t.name == bindMounts && e.id.Mapped && e.id.UIDHelper == "" {
 				e.add(e.idMapped())
 			}
 		}
@@ -44,8 +45,12 @@ func (e *examiner) apart(list []trial) {
 		switch {
 		case i == 0 && user.What == "":
 			e.add(e.userLayer())
+			e.ownID()
 		case i == 0:
 			e.add(failed(t.name, user))
+			if os.Geteuid() != 0 {
+				e.add(Layer{Name: ownID, State: NotTried, Cause: "it needs the user namespace"})
+			}
 		case t.alone:
 			e.add(e.layer(t, e.try(t, 0)))
 		case user.What != "":
@@ -56,7 +61,7 @@ func (e *examiner) apart(list []trial) {
 			e.add(Layer{Name: t.name, State: NotTried, Cause: "it needs all of the namespaces"})
 		}
 		switch {
-		case t.name != bindMounts || !e.id.Mapped:
+		case t.name != bindMounts || !e.id.Mapped || e.id.UIDHelper != "":
 		case user.What != "":
 			e.add(Layer{Name: idMapped, State: NotTried, Cause: "it needs the user namespace"})
 		default:
@@ -112,6 +117,18 @@ func (e *examiner) userLayer() Layer {
 		l.Remedies = []string{"setpriv --reuid 65534 --regid 65534 --clear-groups sandglass run script.py   # as a user who owns nothing"}
 	}
 	return l
+}
+
+// ownID says whether an ordinary user's sandboxes have ids of their own: the
+// trials above had one where they can.
+func (e *examiner) ownID() {
+	switch {
+	case os.Geteuid() == 0:
+	case e.notOwn == nil:
+		e.add(Layer{Name: ownID, State: Works, Detail: "by " + e.id.UIDHelper + ", where a run shows nothing that only the caller may read or write"})
+	default:
+		e.add(Layer{Name: ownID, State: Less, Cause: "two sandboxes and the caller have one owner on the host: " + e.notOwn.What, Remedies: e.notOwn.Hints})
+	}
 }
 
 // The versions of Landlock that a run makes use of (pkg/boxinit).

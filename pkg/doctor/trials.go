@@ -21,6 +21,7 @@ const arg0 = "sandglass-doctor"
 // Names of the layers, in the order in which they are told. They are stable.
 const (
 	userNS       = "user namespace"
+	ownID        = "own host id"
 	mountNS      = "mount namespace"
 	pidNS        = "pid namespace"
 	netNS        = "network namespace"

@@ -1,10 +1,11 @@
-// Package hostid gives each live sandbox of a root caller a host user and group
-// id of its own, so that two sandboxes can neither signal, trace nor read each
-// other even if one gets out of its namespaces, and no file on the host is
-// theirs. An id is held by a lock on one byte of a file that only root may open,
-// and free again when its holder ends, however it ends: there is nothing to
-// sweep. The file is one of the kernel's own, so there is nothing to make and
-// nothing to leave behind either.
+// Package hostid gives each live sandbox a host user and group id of its own,
+// where the caller is root or has a range of subordinate ids, so that two
+// sandboxes can neither signal, trace nor read each other even if one gets out of
+// its namespaces, and no file on the host is theirs. An id is held by a lock on
+// one byte of a file that only its caller may open, and free again when its
+// holder ends, however it ends: there is nothing to sweep. Root's file is one of
+// the kernel's own, so there is nothing to make and nothing to leave behind
+// either.
 package hostid
 
 import (
@@ -41,10 +42,10 @@ const (
 // ErrExhausted is that all ids of the range are in use.
 var ErrExhausted = errors.New("all host ids are in use")
 
-// ID is one held id.
+// ID is one held id, of a user and of a group.
 type ID struct {
-	N     int
-	locks locks
+	N, GID int
+	locks  locks
 }
 
 // locks is an open file and the first id that it holds locks for.
@@ -118,7 +119,7 @@ func Take(seed int) (*ID, error) {
 		n := l.first + (seed+i)%half
 		switch err := l.set(n, unix.F_WRLCK); err {
 		case nil:
-			return &ID{N: n, locks: l}, nil
+			return &ID{N: n, GID: n, locks: l}, nil
 		case unix.EAGAIN, unix.EACCES: // in use
 		default:
 			unix.Close(l.fd)
@@ -165,18 +166,20 @@ func openOwn() (int, error) {
 	return fd, nil
 }
 
-// errForeign is a directory that somebody else made.
-var errForeign = errors.New("not a private directory of root's")
-
 func openDir() (int, error) {
-	fd, err := unix.Open(Dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	return openPrivate(Dir, os.Geteuid(), "not a private directory of root's")
+}
+
+// openPrivate opens a directory that is owner's and that nobody else may enter.
+func openPrivate(path string, owner int, foreign string) (int, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
 	}
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil || st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0 {
+	if err := unix.Fstat(fd, &st); err != nil || st.Uid != uint32(owner) || st.Mode&0o077 != 0 {
 		unix.Close(fd)
-		return -1, errForeign
+		return -1, errors.New(foreign)
 	}
 	return fd, nil
 }
@@ -184,5 +187,6 @@ func openDir() (int, error) {
 // Release frees the id.
 func (id *ID) Release() {
 	id.locks.set(id.N, unix.F_UNLCK)
+	id.locks.set(gidBytes+id.GID, unix.F_UNLCK) // not there for root
 	unix.Close(id.locks.fd)
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"sandglass/internal/sys"
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/denials"
 	"sandglass/pkg/result"
@@ -80,14 +81,22 @@ func (b *Box) Close() {
 type Identity struct {
 	HostUID, HostGID     int
 	InsideUID, InsideGID int
-	// Mapped: the caller is root and the host id is one of its own; otherwise
-	// the host id is the caller's.
+	// Mapped: the host id is one of the sandbox's own; otherwise the host id is
+	// the caller's.
 	Mapped bool
+	// UIDHelper and GIDHelper are newuidmap and newgidmap where the caller is not
+	// root and has a sandbox with an id of its own, "" otherwise.
+	UIDHelper, GIDHelper string
 }
 
+// helped says that the caller is an ordinary user and the host id not its own.
+func (id *Identity) helped() bool { return id.UIDHelper != "" }
+
 // owner is whom the kernel's quotas for users are charged to, 0 for the caller.
+// An ordinary user can have nobody else charged, and as the namespace's owner
+// may end and look at what has another id in it.
 func (id *Identity) owner() int {
-	if id.Mapped {
+	if id.Mapped && !id.helped() {
 		return id.HostUID
 	}
 	return 0
@@ -113,4 +122,7 @@ type Ending struct {
 	// OutDir is the artefact directory of the dead sandbox, nil when not asked
 	// for or never reached. The caller closes it.
 	OutDir *os.File
+	// Owned is the sandbox's user namespace where its files are not the caller's
+	// to read, nil otherwise. The caller closes it.
+	Owned *sys.Owned
 }

@@ -17,6 +17,12 @@ import (
 // explainSpawn adds the cause on this host when the clone itself failed. The
 // texts are those of causes: one source for a refusal and for doctor's report.
 func explainSpawn(e *Ending, err error) {
+	var why *refusal.Error
+	if errors.As(err, &why) {
+		e.Error, e.Hints = why.What, why.Hints
+		e.Outcome, e.ExitCode = result.Refused, why.Exit
+		return
+	}
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
 		return
@@ -43,7 +49,10 @@ func hostRefuses(step string) bool { return step == stepClone || step == stepMap
 func spawnStep(err error) string {
 	var call *sys.StartError
 	var file *os.PathError
+	var why *refusal.Error
 	switch {
+	case errors.As(err, &why):
+		return stepMap
 	case errors.As(err, &call):
 		return call.Call
 	case errors.As(err, &file):

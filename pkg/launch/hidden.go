@@ -18,10 +18,14 @@ const hiddenTime = time.Second
 // Each program hides for a moment when it starts: execve(2) lets the parent of a
 // vfork(2) go before it says that the new memory may be seen (begin_new_exec in
 // fs/exec.c), and until then what counts is init's, which may not.
-func openTask(task int, name string, deadline time.Time) (fd int, ok bool) {
+func (t *tree) openTask(task int, name string, deadline time.Time) (fd int, ok bool) {
 	path := "/proc/" + strconv.Itoa(task) + "/" + name
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
-		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		fd, err := unix.Open(path, openDir, 0)
+		if err == unix.EACCES && t.owned != nil {
+			// It is of the sandbox's own id, and for the owner of its namespace to open.
+			fd, err = t.owned.Open(unix.AT_FDCWD, path, &unix.OpenHow{Flags: openDir})
+		}
 		if err == nil {
 			return fd, true
 		}
@@ -33,6 +37,8 @@ func openTask(task int, name string, deadline time.Time) (fd int, ok bool) {
 		}
 	}
 }
+
+const openDir = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
 
 // alive says whether a thread still has memory.
 func alive(task int) bool {

@@ -51,7 +51,7 @@ func (t *tree) locks(limit int64, deadline time.Time) (int64, bool) {
 			break
 		}
 		for task := range p.tables {
-			n, ok := locksOf(task, limit/lockSize-sum, deadline)
+			n, ok := t.locksOf(task, limit/lockSize-sum, deadline)
 			if sum += n; !ok {
 				return sum * lockSize, false
 			}
@@ -66,8 +66,8 @@ const locksShare = 4
 // locksOf counts the locks behind a thread's descriptors. They last as long as
 // these do: the filter refuses the other kind (F_OFD_SETLK), which a mapping or a
 // message on its way keeps without any. It stops above most.
-func locksOf(task int, most int64, deadline time.Time) (sum int64, ok bool) {
-	fd, ok := openTask(task, "fdinfo", deadline)
+func (t *tree) locksOf(task int, most int64, deadline time.Time) (sum int64, ok bool) {
+	fd, ok := t.openTask(task, "fdinfo", deadline)
 	if fd < 0 {
 		return 0, ok
 	}

@@ -182,7 +182,7 @@ func (t *tree) files(p *process, seen map[uint64]bool, deadline time.Time) (sum 
 		if time.Now().After(deadline) {
 			return sum, false
 		}
-		dir, ok := openTask(task, "fd", deadline)
+		dir, ok := t.openTask(task, "fd", deadline)
 		if !ok {
 			return sum, false
 		}
@@ -204,6 +204,10 @@ func (t *tree) filesOf(dir int, seen map[uint64]bool) (sum int64, ok bool) {
 	f := os.NewFile(uintptr(dir), "fd")
 	defer f.Close()
 	names, err := f.Readdirnames(-1)
+	if t.owned != nil {
+		more, ok := t.ownedFiles(dir, names, seen)
+		return more, ok && (err == nil || ended(err))
+	}
 	for _, name := range names {
 		var st unix.Stat_t
 		if unix.Fstatat(dir, name, &st, 0) != nil || uint64(st.Dev) != t.shmem || seen[st.Ino] {
@@ -213,6 +217,23 @@ func (t *tree) filesOf(dir int, seen map[uint64]bool) (sum int64, ok bool) {
 		sum += st.Blocks * 512
 	}
 	return sum, err == nil || ended(err)
+}
+
+// ownedFiles is filesOf where the descriptors are not the caller's to look at.
+func (t *tree) ownedFiles(dir int, names []string, seen map[uint64]bool) (sum int64, ok bool) {
+	found, err := t.owned.Stat(dir, names)
+	if err != nil {
+		return 0, false
+	}
+	for i := range found {
+		st := &found[i]
+		if st.Mask == 0 || unix.Mkdev(st.Dev_major, st.Dev_minor) != t.shmem || seen[st.Ino] {
+			continue
+		}
+		seen[st.Ino] = true
+		sum += int64(st.Blocks) * 512
+	}
+	return sum, true
 }
 
 // ended says whether /proc failed because the thread is gone.

@@ -51,7 +51,7 @@ func (r *realizer) one(it *rootfs.Item) (wire.Op, error) {
 			return op, err
 		}
 		op.FD = r.box.AddFile(f)
-	case op.Kind == wire.OpBind && it.Open && r.box.Identity.Mapped:
+	case op.Kind == wire.OpBind && it.Open && r.box.Identity.Mapped && !r.box.Identity.helped():
 		fd, err := r.tree(it)
 		if err != nil {
 			return op, err

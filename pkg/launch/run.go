@@ -94,6 +94,9 @@ func (s *session) start() error {
 		err = lacksCap(s.nsErr, "SYS_PTRACE", toLook)
 	}
 	if err == nil {
+		err = s.enterable()
+	}
+	if err == nil {
 		err = send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
 	}
 	if err != nil {
@@ -123,13 +126,9 @@ func (s *session) pipes() (ours []*os.File, err error) {
 			return nil, err
 		}
 		r, w := os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe")
-		if b.Identity.Mapped {
-			// A pipe is its maker's with mode 0600: without this the program could
-			// write to it but not open it anew as /dev/stdout.
-			if err := unix.Fchown(p[0], b.Identity.HostUID, b.Identity.HostGID); err != nil {
-				closePipes(append(ours, r, w))
-				return nil, errors.Join(lacksCap(err, "CHOWN", "to give the sandbox its pipes"), err)
-			}
+		if err := b.Identity.open(p[0]); err != nil {
+			closePipes(append(ours, r, w))
+			return nil, errors.Join(lacksCap(err, "CHOWN", "to give the sandbox its pipes"), err)
 		}
 		if i > 0 {
 			*num = b.AddFile(w)
@@ -144,6 +143,19 @@ func (s *session) pipes() (ours []*os.File, err error) {
 		}
 	}
 	return ours, nil
+}
+
+// open lets the program open a pipe anew as /dev/stdout: it is its maker's, with
+// mode 0600. One cannot be given away by an ordinary user, but it has no name
+// except in /proc, below processes that only its two ends may look into.
+func (id *Identity) open(pipe int) error {
+	switch {
+	case id.helped():
+		return unix.Fchmod(pipe, 0o666)
+	case id.Mapped:
+		return unix.Fchown(pipe, id.HostUID, id.HostGID)
+	}
+	return nil
 }
 
 func closePipes(files []*os.File) {
@@ -170,6 +182,7 @@ func (s *session) supervise(ctx context.Context) {
 	s.timer = time.NewTimer(setupTime)
 	defer s.timer.Stop()
 	s.watch = newWatchdog(s.box)
+	s.watch.owned = s.end.Owned
 	defer s.watch.stop()
 	oom := watchOOM(s.box.Group)
 	defer oom.stop()

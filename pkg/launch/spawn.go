@@ -138,6 +138,11 @@ func spawn(self string, argv []string, id Identity, namespaces uintptr, group, c
 	defer unix.Close(high)
 	p := initProgram(self, argv, initCalls(id, high), high, group)
 	p.Owner = id.owner()
+	if id.helped() {
+		mapping.Lock()
+		defer mapping.Unlock()
+		return sys.Spawn(p, namespaces, func(pid int) error { return mapByHelpers(&id, pid) })
+	}
 	return sys.Spawn(p, namespaces, func(pid int) error {
 		return sys.MapIDs(pid, id.InsideUID, id.HostUID, id.InsideGID, id.HostGID, id.Mapped)
 	})

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"sandglass/internal/sys"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -19,6 +21,7 @@ type tree struct {
 	shmem   uint64        // the kernel's own mount for memory without a path, where memory is watched
 	slabs   int64         // the least that the host had of them since the start
 	nice    int           // of a crowd
+	owned   *sys.Owned    // the sandbox's user namespace, nil where its id is the caller's
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.

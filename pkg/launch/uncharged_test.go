@@ -88,7 +88,7 @@ func TestLocksOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	before, ok := locksOf(os.Getpid(), 1<<40, far())
+	before, ok := newTree(0).locksOf(os.Getpid(), 1<<40, far())
 	if !ok {
 		t.Fatal("not counted")
 	}
@@ -98,10 +98,10 @@ func TestLocksOf(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, ok := locksOf(os.Getpid(), 1<<40, far()); !ok || got != before+300 {
+	if got, ok := newTree(0).locksOf(os.Getpid(), 1<<40, far()); !ok || got != before+300 {
 		t.Errorf("%d locks, want %d", got, before+300)
 	}
-	if _, ok := locksOf(os.Getpid(), 1<<40, past()); ok {
+	if _, ok := newTree(0).locksOf(os.Getpid(), 1<<40, past()); ok {
 		t.Error("counted in no time")
 	}
 	// The host has not changed: nothing is looked at.
@@ -168,7 +168,7 @@ func TestThreadEndsWhileLookedAt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	dir, ok := openTask(cmd.Process.Pid, "fd", far())
+	dir, ok := newTree(cmd.Process.Pid).openTask(cmd.Process.Pid, "fd", far())
 	if !ok || dir < 0 {
 		t.Fatal("not opened")
 	}

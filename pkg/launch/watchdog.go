@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"sandglass/internal/sys"
 	"sandglass/pkg/result"
 )
 
@@ -42,6 +43,8 @@ type watchdog struct {
 	over chan result.Outcome // why the run must end
 	done chan struct{}
 
+	owned *sys.Owned // see tree
+
 	cpuSeen, memorySeen atomic.Int64 // highest samples
 }
 
@@ -56,14 +59,14 @@ func newWatchdog(b *Box) *watchdog {
 // error, for later it would look like a program that uses nothing.
 func (w *watchdog) start(initPID int) error {
 	if w.box.CPUTime > 0 {
-		t := newTree(initPID)
+		t := w.tree(initPID)
 		if err := t.blind("children"); err != nil && !w.counted() {
 			return fmt.Errorf("its CPU time cannot be watched: %w", err)
 		}
 		go w.watch(result.CPUTime, sampled, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
 	}
 	if w.box.FreeCPUs > 0 {
-		t := newTree(initPID)
+		t := w.tree(initPID)
 		if err := t.blind("children"); err != nil {
 			return fmt.Errorf("its processes cannot be watched: %w", err)
 		}
@@ -72,7 +75,7 @@ func (w *watchdog) start(initPID int) error {
 			return true
 		})
 	}
-	t := newTree(initPID)
+	t := w.tree(initPID)
 	if err := t.blind("net"); err != nil {
 		return fmt.Errorf("its sockets cannot be watched: %w", err)
 	}
@@ -96,6 +99,13 @@ func (w *watchdog) start(initPID int) error {
 		})
 	}
 	return nil
+}
+
+// tree is one for a look of its own.
+func (w *watchdog) tree(init int) *tree {
+	t := newTree(init)
+	t.owned = w.owned
+	return t
 }
 
 func (w *watchdog) stop() { close(w.done) }

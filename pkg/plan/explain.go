@@ -65,9 +65,16 @@ type Cgroup struct {
 	Lacks  string            `json:"-"`      // the first limit that the host cannot hold and the policy asks for
 }
 
-// Explain describes the plan. mapped says that the sandbox gets a host id of
-// its own, tree what the host's cgroups are.
-func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
+// Host is who the sandbox is on the host.
+type Host struct {
+	Own    bool   // an id of its own
+	Mapped bool   // and its sources are mapped to it, which root can have
+	Why    string // why the id is the caller's, "" where nothing else was asked for
+}
+
+// Explain describes the plan: host is who the sandbox is, tree what the host's
+// cgroups are.
+func (p *Plan) Explain(host Host, tree Cgroup) (*Explanation, error) {
 	items, err := p.Items(nil)
 	if err != nil {
 		return nil, err
@@ -80,14 +87,16 @@ func (p *Plan) Explain(mapped bool, tree Cgroup) (*Explanation, error) {
 		Seccomp:    Seccomp{Name: p.Filter.Name, SHA256: p.Filter.SHA256, Instructions: len(p.Filter.BPF) / 8},
 		Limits:     limitTexts(&p.Spec), Cgroup: tree, Refused: tree.Lacks, Network: p.explainNetwork(),
 	}
-	if mapped {
+	if host.Own {
 		e.Identity.Host = "an unprivileged id of this run's own"
+	} else if host.Why != "" {
+		e.Identity.Host += " (" + host.Why + ")"
 	}
 	for _, s := range boxinit.Steps() {
 		e.Steps = append(e.Steps, s.Name)
 	}
 	for i := range items {
-		items[i].IDMap = items[i].IDMap && mapped
+		items[i].IDMap = items[i].IDMap && host.Mapped
 		e.Mounts = append(e.Mounts, explainItem(&items[i]))
 	}
 	cfg := &wire.Config{CgroupNS: true, Terminal: p.Spec.TTY, Tasks: []int32{0}, CPUs: []byte{1}, Rlimits: p.Rlimits, Seccomp: p.Filter.BPF}

@@ -325,7 +325,7 @@ func TestLimits(t *testing.T) {
 func TestExplainStable(t *testing.T) {
 	explain := func() string {
 		p := mustBuild(t, func(s *policy.Spec) { s.Env = []string{"A=1"} })
-		e, err := p.Explain(true, Cgroup{Tree: "v2", Limits: map[string]string{"memory": "/x", "pids": "/y"}})
+		e, err := p.Explain(Host{Own: true, Mapped: true}, Cgroup{Tree: "v2", Limits: map[string]string{"memory": "/x", "pids": "/y"}})
 		if err != nil {
 			t.Fatal(err)
 		}

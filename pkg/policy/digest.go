@@ -13,7 +13,7 @@ import (
 
 // digestVersion changes when a field is added, so that two versions of
 // sandglass never give one hash to two meanings.
-const digestVersion = "sandglass policy 6"
+const digestVersion = "sandglass policy 7"
 
 // Digest is the SHA-256 of the whole policy in hex: two runs with the same
 // digest were asked for the same, code and arguments included. A script's path
@@ -40,6 +40,7 @@ func (s Spec) Digest() string {
 	c.set("allow-degraded", s.AllowDegraded)
 	c.set("allow-mount", s.AllowMounts)
 	c.text("proc", s.Proc)
+	c.text("host-id", string(s.HostID))
 	c.hosts(&s)
 	c.flag("pty", s.Pty)
 	c.text("cgroup-parent", s.CgroupParent)

@@ -38,6 +38,8 @@ func isolationFlags() []Flag {
 			Help: "no-new-privileges (always so) or seccomp=NAME|FILE.bpf"},
 		{Name: "proc", Arg: "default|none", Default: "default", Group: groupIsolation,
 			Set: text(func(p *Parsed) *string { return &p.Spec.Proc }), Help: "none: run without /proc"},
+		{Name: "host-id", Arg: "auto|own|caller", Default: "auto", Group: groupIsolation, Set: setHostID,
+			Help: "an id on the host for this sandbox alone, or the caller's; auto: its own where that can work"},
 		{Name: "pty", Bool: true, Group: groupIsolation, Set: boolean(func(p *Parsed) *bool { return &p.Spec.Pty }),
 			Help: "64 pseudo-terminals (/dev/ptmx) for the program; what the kernel does for them counts for no CPU limit"},
 		{Name: "cgroup-parent", Arg: "PATH", Group: groupIsolation,
@@ -89,6 +91,11 @@ func setAllowMount(p *Parsed, v string) error {
 		return refusal.Newf("the path is empty")
 	}
 	p.Spec.AllowMounts = append(p.Spec.AllowMounts, v)
+	return nil
+}
+
+func setHostID(p *Parsed, v string) error {
+	p.Spec.HostID = HostID(v)
 	return nil
 }
 

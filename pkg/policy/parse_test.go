@@ -89,6 +89,8 @@ func TestFlags(t *testing.T) {
 				p.Spec.Limits.Net = NetLimits{Open: 8, Total: 9, Upload: 1 << 20, Download: 2 << 20, Rate: 64 << 10, Idle: time.Minute}
 			}},
 		{"--tls-sni-check 443 --net-upload 64m", same},
+		{"--host-id own", func(p *Parsed) { p.Spec.HostID = HostIDOwn }},
+		{"--host-id caller", func(p *Parsed) { p.Spec.HostID = HostIDCaller }},
 		{"--proc none", func(p *Parsed) { p.Spec.Proc = "none" }},
 		{"--cgroup-parent /a/b", func(p *Parsed) { p.Spec.CgroupParent = "/a/b" }},
 		{"--allow-degraded memory,cpu | --allow-degraded memory --allow-degraded cpu,memory",
@@ -170,8 +172,8 @@ func TestDefaultsAreDefault(t *testing.T) {
 	if want := okSpec(); !reflect.DeepEqual(p.Spec, want) {
 		t.Errorf("got  %+v\nwant %+v", p.Spec, want)
 	}
-	if len(line) != 2*23 {
-		t.Errorf("%d defaults are shown, want 23: %v", len(line)/2, line)
+	if len(line) != 2*24 {
+		t.Errorf("%d defaults are shown, want 24: %v", len(line)/2, line)
 	}
 }
 

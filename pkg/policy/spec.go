@@ -23,6 +23,7 @@ type Spec struct {
 	AllowDegraded []string // limits that may be held by less: memory, cpu, pids, io
 	AllowMounts   []string // dangerous mount sources that the caller named
 	Proc          string   // "default" or "none"
+	HostID        HostID   // whose the sandbox's processes and files are on the host
 	Hosts         []string // HOST[:PORT] that the program may reach by TCP, see hosts.Parse; none: no network
 	ServerNames   SNICheck // on which ports a TLS hello must name the host
 	Pty           bool     // pseudo-terminals inside, whose echo no CPU limit holds
@@ -128,6 +129,16 @@ const (
 	OutputKill OutputAction = "kill"
 )
 
+// HostID says whether a sandbox has a user and a group id on the host that are
+// nobody else's.
+type HostID string
+
+const (
+	HostIDAuto   HostID = "auto"   // its own where this host and the run allow it, else the caller's
+	HostIDOwn    HostID = "own"    // its own, or the run is refused
+	HostIDCaller HostID = "caller" // the caller's
+)
+
 // Default is the policy that applies where the caller says nothing.
 func Default() Spec {
 	return Spec{
@@ -136,6 +147,7 @@ func Default() Spec {
 		User:        User{UID: 65534, GID: 65534},
 		Seccomp:     "default",
 		Proc:        "default",
+		HostID:      HostIDAuto,
 		ServerNames: SNI443,
 		OutputLimit: OutputTruncate,
 		Limits: Limits{

@@ -166,6 +166,8 @@ func checkWords(s *Spec) error {
 		return refusal.Newf("--on-output-limit: %s is neither truncate nor kill", quote(string(s.OutputLimit)))
 	case s.Proc != "default" && s.Proc != "none":
 		return refusal.Newf("--proc: %s is neither default nor none", quote(s.Proc))
+	case s.HostID != HostIDAuto && s.HostID != HostIDOwn && s.HostID != HostIDCaller:
+		return refusal.Newf("--host-id: %s is none of auto, own, caller", quote(string(s.HostID))).Hint("--host-id auto")
 	case s.Force && s.Out == "":
 		return refusal.Newf("--force: there is no --out whose files it could overwrite").Hint("--out DIR --force")
 	}

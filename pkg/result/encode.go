@@ -131,6 +131,13 @@ func (e *encoder) result(r *Result) {
 	e.number(`,"oom_kills":`, r.OOMKills)
 	e.stream(`,"stdout":`, &r.Stdout)
 	e.stream(`,"stderr":`, &r.Stderr)
+	if h := r.HostID; h != nil {
+		e.number(`,"host_id":{"uid":`, int64(h.UID))
+		e.number(`,"gid":`, int64(h.GID))
+		e.flag(`,"own":`, h.Own)
+		e.maybe(`,"why":`, h.Why)
+		e.raw("}")
+	}
 	table(e, `,"limits":`, r.Limits, e.limit)
 	list(e, `,"layers":`, r.Layers, func(l *Layer) {
 		e.text(`{"name":`, l.Name)

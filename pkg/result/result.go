@@ -60,6 +60,8 @@ type Result struct {
 	Stdout Stream `json:"stdout"`
 	Stderr Stream `json:"stderr"`
 
+	HostID *HostID `json:"host_id,omitempty"` // of a run that began
+
 	Limits map[string]Limit `json:"limits"`
 	Layers []Layer          `json:"layers"`
 
@@ -84,6 +86,14 @@ type Stream struct {
 	Base64    string `json:"base64,omitempty"`
 
 	capture *Capture // stands for Text and Base64, see Attach
+}
+
+// HostID is who the program was on the host.
+type HostID struct {
+	UID int    `json:"uid"`
+	GID int    `json:"gid"`
+	Own bool   `json:"own"`           // of this sandbox alone while it ran
+	Why string `json:"why,omitempty"` // why it was the caller's
 }
 
 // Unit is what Limit.Value counts.

@@ -31,6 +31,9 @@ func (r *runner) fill(e *launch.Ending) {
 	for _, n := range []*int64{&res.MemoryPeakBytes, &res.PidsPeak, &res.OOMKills} {
 		*n = max(*n, 0)
 	}
+	if e.Outcome != result.Refused {
+		res.HostID = r.hostIdentity()
+	}
 	r.fillLimits()
 	r.fillWeaker(e.Stats.CPUUsec >= 0)
 	r.fillDenials()

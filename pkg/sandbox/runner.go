@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"os"
-	"sync/atomic"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/artifacts"
@@ -28,6 +27,7 @@ type runner struct {
 	result *Result
 
 	id    *hostid.ID
+	why   string // why the sandbox has the caller's id, "" where it has one of its own
 	cpus  *cpus.Set
 	tree  *cgroup.Tree
 	group *cgroup.Group
@@ -38,18 +38,18 @@ type runner struct {
 	outside Outside // nil without a list of hosts
 }
 
-// serial tells the runs of one process apart.
-var serial atomic.Int64
-
 func (r *runner) do(ctx context.Context) error {
 	defer r.release()
 	group := func() error { return r.cgroup(ctx) }
-	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, group, r.boot, r.plan.Complete, r.build} {
+	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, group, r.boot, r.plan.Complete, r.fits, r.build} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
 	end := launch.Run(ctx, r.box)
+	if end.Owned != nil {
+		defer end.Owned.Close()
+	}
 	r.disconnect(end.Outcome)
 	r.noexec(end)
 	r.fill(end)
@@ -86,25 +86,6 @@ func (r *runner) find() (err error) {
 // sweep removes what a supervisor that was killed has left behind.
 func (r *runner) sweep() error {
 	r.tree.Sweep(r.cgroupOptions("sweep")) // a failure here is met again, and named, by Create
-	return nil
-}
-
-func (r *runner) identity() error {
-	u := r.spec.User
-	id := launch.Identity{HostUID: os.Geteuid(), HostGID: os.Getegid(), InsideUID: int(u.UID), InsideGID: int(u.GID)}
-	own, err := hostid.Look()
-	if err != nil {
-		return NoHostID(err)
-	}
-	if own {
-		held, err := hostid.Take(os.Getpid() + int(serial.Add(1)))
-		if err != nil {
-			return NoHostID(err)
-		}
-		r.id = held
-		id.HostUID, id.HostGID, id.Mapped = held.N, held.N, true
-	}
-	r.box = &launch.Box{Identity: id}
 	return nil
 }
 
@@ -264,7 +245,11 @@ func (r *runner) collect(ctx context.Context, end *launch.Ending) {
 	ctx, stop := r.collecting(ctx)
 	defer stop()
 	limits := artifacts.Limits{Files: int(r.spec.Limits.OutFiles), Bytes: r.spec.Limits.OutBytes, FileBytes: r.spec.Limits.OutBytes}
-	list, err := artifacts.Collect(ctx, int(end.OutDir.Fd()), r.plan.Out, limits, r.spec.Force)
+	var by artifacts.Opener
+	if end.Owned != nil {
+		by = end.Owned
+	}
+	list, err := artifacts.CollectOwned(ctx, int(end.OutDir.Fd()), by, r.plan.Out, limits, r.spec.Force)
 	r.result.Artifacts = list
 	r.notCollected(err)
 }
