@@ -141,3 +141,27 @@ func TestEveryControlIsTakenAway(t *testing.T) {
 		}
 	}
 }
+
+// The pages on hosts name tests that are there.
+func TestHostsAreTested(t *testing.T) {
+	names := map[string]bool{}
+	for name := range existing(t) {
+		_, test, _ := strings.Cut(name, ":")
+		names[test] = true
+	}
+	for _, page := range []string{"docs/HOSTS.md", "docs/DOCTOR.md"} {
+		text, err := os.ReadFile(filepath.Join(testkit.Root(t), page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := regexp.MustCompile(`\bTest[A-Z]\w+`).FindAllString(string(text), -1)
+		if len(found) < 5 {
+			t.Errorf("%s names %d tests", page, len(found))
+		}
+		for _, test := range found {
+			if !names[test] {
+				t.Errorf("%s: there is no %s", page, test)
+			}
+		}
+	}
+}

@@ -209,3 +209,41 @@ func TestOuter(t *testing.T) {
 		t.Error("a caller has changed the table")
 	}
 }
+
+// What an outer container must be started with is said once for two things.
+func TestTogether(t *testing.T) {
+	h := fake(t, 1000, map[string]string{"/.dockerenv": ""})
+	mount, groups := append(h.outer(unmaskProc), "--proc none   # if"), append(h.outer(writableCgroups), "--allow-degraded memory")
+	if got, want := h.together(mount, groups), []string{docker[toRun][0], "--proc none   # if", "--allow-degraded memory"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got, want := h.together(mount, []string{"sudo x"}), append(slices.Clone(mount), "sudo x"); !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestProc(t *testing.T) {
+	h := fake(t, 1000, map[string]string{})
+	for _, c := range []struct{ self, want string }{
+		{"", "no /proc is mounted that shows this process, and without it no sandbox can be set up or looked at"},
+		{"9", "/proc is of another PID namespace: process 7 is 9 there, and other processes have the numbers of the sandbox's"},
+		{"7", ""},
+	} {
+		h.root = t.TempDir()
+		if err := os.MkdirAll(h.root+"/proc", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if c.self != "" {
+			if err := os.Symlink(c.self, h.root+"/proc/self"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := ""
+		if e := h.proc(7); e != nil {
+			got = e.What
+		}
+		if got != c.want {
+			t.Errorf("%q: %q, want %q", c.self, got, c.want)
+		}
+	}
+}
