@@ -20,11 +20,18 @@ func addrRule(value, host string, port uint16) (Rule, error) {
 		return Rule{}, refuse("%s has a zone: an address of one link of the host cannot be listed", word(value))
 	}
 	prefix, err := parsePrefix(host)
+	if name, _, path := strings.Cut(host, "/"); path && badName(name) == "" && strings.Contains(name, ".") {
+		return Rule{}, instead(refuse("%s has a path in it: the name and the port alone are compared", word(value)),
+			"--allow-host example.org", strings.Replace(value, host, name, 1))
+	}
+	if meant := unbracketed(value); err != nil && meant != "" {
+		return Rule{}, instead(refuse("%s: a port stands behind brackets", word(value)), "--allow-host '[2001:db8::/32]:443'", meant)
+	}
 	if err != nil {
 		return Rule{}, refuse("%s is no address and no network", word(value)).
 			Hint("--allow-host 192.0.2.0/24:443").Hint("--allow-host '[2001:db8::/32]:443'")
 	}
-	if err := checkPrefix(value, prefix); err != nil {
+	if err := checkPrefix(value, prefix, port); err != nil {
 		return Rule{}, err
 	}
 	for _, t := range taken {
@@ -46,7 +53,7 @@ func parsePrefix(s string) (netip.Prefix, error) {
 	return netip.PrefixFrom(a, a.BitLen()), nil
 }
 
-func checkPrefix(value string, p netip.Prefix) *refusal.Error {
+func checkPrefix(value string, p netip.Prefix, port uint16) *refusal.Error {
 	a, widest := p.Addr(), widest4
 	if a.Is6() {
 		widest = widest6
@@ -55,14 +62,14 @@ func checkPrefix(value string, p netip.Prefix) *refusal.Error {
 	case a.Is4In6():
 		err := refuse("%s is an IPv4 address in the form of an IPv6 one", word(value))
 		if p.IsSingleIP() {
-			err.Hint("--allow-host %s", a.Unmap())
+			err.Hint("--allow-host %s", netip.AddrPortFrom(a.Unmap(), port))
 		}
 		return err
 	case p.Bits() < widest:
 		return refuse("%s is too wide: at least /%d", word(value), widest).Hint("--allow-host example.org:443")
 	case p.Masked() != p:
 		return refuse("%s has bits of a host behind its %d bits of network", word(value), p.Bits()).
-			Hint("--allow-host %s", refusal.Shell(Rule{Prefix: p.Masked(), Port: DefaultPort}.String()))
+			Hint("--allow-host %s", refusal.Shell(Rule{Prefix: p.Masked(), Port: port}.String()))
 	}
 	return nil
 }

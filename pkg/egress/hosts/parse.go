@@ -23,6 +23,9 @@ func Parse(values []string) (*List, error) {
 	l := &List{}
 	for _, v := range values {
 		r, err := parseRule(v)
+		if w, ok := err.(*wish); ok {
+			err = w.hinted()
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -51,22 +54,17 @@ func parseRule(value string) (Rule, error) {
 }
 
 // checkForm refuses what people write who think of something else.
-func checkForm(value string) *refusal.Error {
+func checkForm(value string) error {
 	switch {
 	case value == "":
 		return refuse("an empty value").Hint("--allow-host example.org")
 	case strings.Contains(value, "://"):
-		_, rest, _ := strings.Cut(value, "://")
-		host, _, _ := strings.Cut(rest, "/")
-		err := refuse("%s is a URL: the name and the port alone are compared, never the path", word(value))
-		if _, bad := parseRule(host); bad == nil {
-			err.Hint("--allow-host %s", refusal.Shell(host))
-		}
-		return err
+		return instead(refuse("%s is a URL: the name and the port alone are compared, never the path", word(value)),
+			"--allow-host example.org", ofURL(value))
 	case strings.ContainsAny(value, ", \t\n"):
-		return refuse("%s is not one host", word(value)).Hint("--allow-host one.example.org --allow-host two.example.org")
+		return instead(refuse("%s is not one host", word(value)), "--allow-host one.example.org --allow-host two.example.org", ofList(value)...)
 	case strings.Contains(value, "@"):
-		return refuse("%s has a user in it", word(value)).Hint("--allow-host example.org:22")
+		return instead(refuse("%s has a user in it", word(value)), "--allow-host example.org:22", ofLogin(value))
 	}
 	return nil
 }
@@ -77,8 +75,8 @@ func split(value string) (host string, port uint16, err error) {
 	host, tail := value, ""
 	if inner, found := strings.CutPrefix(value, "["); found {
 		if host, tail, found = strings.Cut(inner, "]"); !found || tail != "" && tail[0] != ':' || !strings.Contains(host, ":") {
-			return "", 0, refuse("%s: an IPv6 address stands in the brackets, and a port behind them", word(value)).
-				Hint("--allow-host '[2001:db8::1]:443'")
+			return "", 0, instead(refuse("%s: an IPv6 address stands in the brackets, and a port behind them", word(value)),
+				"--allow-host '[2001:db8::1]:443'", ofBrackets(value))
 		}
 	} else if strings.Count(value, ":") == 1 {
 		i := strings.IndexByte(value, ':')
@@ -98,14 +96,14 @@ func parsePort(value, s string) (uint16, error) {
 	if n, err := strconv.ParseUint(s, 10, 16); err == nil && n != 0 && strconv.FormatUint(n, 10) == s {
 		return uint16(n), nil
 	}
-	err := refuse("%s: the port is a number from 1 to 65535, one for each rule", word(value))
-	switch {
-	case s == "*", strings.Contains(s, "-"):
-		err.Hint("--allow-host example.org:80 --allow-host example.org:443")
-	default:
-		err.Hint("--allow-host example.org:443")
+	if strings.HasSuffix(lower(s), "/udp") {
+		return 0, refuse("%s: hosts are reached by TCP alone", word(value)).Hint("--allow-host example.org:443")
 	}
-	return 0, err
+	example := "--allow-host example.org:443"
+	if s == "*" || strings.Contains(s, "-") {
+		example = "--allow-host example.org:80 --allow-host example.org:443"
+	}
+	return 0, instead(refuse("%s: the port is a number from 1 to 65535, one for each rule", word(value)), example, ofPort(value, s)...)
 }
 
 func nameRule(value, host string, port uint16) (Rule, error) {
@@ -122,6 +120,8 @@ func nameRule(value, host string, port uint16) (Rule, error) {
 	case why == notASCII && utf8.ValidString(name):
 		return Rule{}, refuse("%s %s: its form in punycode (xn--…) is needed", word(value), why).
 			Hint(`python3 -c 'import sys; print(sys.argv[1].encode("idna").decode())' %s`, refusal.Shell(name))
+	case why != "" && name[:min(1, len(name))] == ".": // as in NO_PROXY and cookies: all names below
+		return Rule{}, instead(refuse("%s %s: names below one begin with a star", word(value), why), "--allow-host '*.example.org'", "*"+value)
 	case why != "":
 		return Rule{}, refuse("%s %s", word(value), why).Hint("--allow-host example.org:443")
 	}

@@ -43,24 +43,24 @@ func TestRefusals(t *testing.T) {
 		{":443", ":443 has no host", []string{hintPort}},
 		{"https://example.org/x", "https://example.org/x is a URL: the name and the port alone are compared, never the path", []string{"--allow-host example.org"}},
 		{"http://[::1]:80/", "http://[::1]:80/ is a URL: the name and the port alone are compared, never the path", []string{"--allow-host '[::1]:80'"}},
-		{"http://*/", "http://*/ is a URL: the name and the port alone are compared, never the path", nil},
-		{"a.example,b.example", "a.example,b.example is not one host", []string{"--allow-host one.example.org --allow-host two.example.org"}},
+		{"http://*/", "http://*/ is a URL: the name and the port alone are compared, never the path", []string{"--allow-host example.org"}},
+		{"a.example,b.example", "a.example,b.example is not one host", []string{"--allow-host a.example --allow-host b.example"}},
 		{"git@example.org", "git@example.org has a user in it", []string{"--allow-host example.org:22"}},
-		{"example.org/path", "example.org/path" + noAddr, hintNet},
+		{"example.org/path", "example.org/path has a path in it: the name and the port alone are compared", []string{"--allow-host example.org"}},
 
 		{"example.org:", "example.org:" + badPort, []string{hintPort}},
 		{"example.org:*", "example.org:*" + badPort, []string{hintTwo}},
-		{"example.org:80-90", "example.org:80-90" + badPort, []string{hintTwo}},
+		{"example.org:80-90", "example.org:80-90" + badPort, []string{"--allow-host example.org:80 --allow-host example.org:90"}},
 		{"example.org:0", "example.org:0" + badPort, []string{hintPort}},
 		{"example.org:65536", "example.org:65536" + badPort, []string{hintPort}},
 		{"example.org:0443", "example.org:0443" + badPort, []string{hintPort}},
 		{"example.org:+443", "example.org:+443" + badPort, []string{hintPort}},
 		{"example.org:https", "example.org:https" + badPort, []string{hintPort}},
-		{"[::1]:", "[::1]:" + badPort, []string{hintPort}},
-		{"[::1", "[::1: an IPv6 address stands in the brackets, and a port behind them", []string{hintSix}},
-		{"[::1]443", "[::1]443: an IPv6 address stands in the brackets, and a port behind them", []string{hintSix}},
-		{"[127.0.0.1]:443", "[127.0.0.1]:443: an IPv6 address stands in the brackets, and a port behind them", []string{hintSix}},
-		{"[example.org]:443", "[example.org]:443: an IPv6 address stands in the brackets, and a port behind them", []string{hintSix}},
+		{"[::1]:", "[::1]:" + badPort, []string{"--allow-host '[::1]:443'"}},
+		{"[::1", "[::1: an IPv6 address stands in the brackets, and a port behind them", []string{"--allow-host '[::1]'"}},
+		{"[::1]443", "[::1]443: an IPv6 address stands in the brackets, and a port behind them", []string{"--allow-host '[::1]:443'"}},
+		{"[127.0.0.1]:443", "[127.0.0.1]:443: an IPv6 address stands in the brackets, and a port behind them", []string{"--allow-host 127.0.0.1:443"}},
+		{"[example.org]:443", "[example.org]:443: an IPv6 address stands in the brackets, and a port behind them", []string{hintPort}},
 		{"example.org:80:90", "example.org:80:90" + noAddr, hintNet},
 
 		{"*", "*: the list cannot mean every host", []string{hintStar}},
@@ -101,7 +101,7 @@ func TestRefusals(t *testing.T) {
 
 		{"fe80::1%eth0", "fe80::1%eth0 has a zone: an address of one link of the host cannot be listed", nil},
 		{"[fe80::1%25eth0]:80", "[fe80::1%25eth0]:80 has a zone: an address of one link of the host cannot be listed", nil},
-		{"::ffff:127.0.0.1", "::ffff:127.0.0.1 is an IPv4 address in the form of an IPv6 one", []string{"--allow-host 127.0.0.1"}},
+		{"::ffff:127.0.0.1", "::ffff:127.0.0.1 is an IPv4 address in the form of an IPv6 one", []string{"--allow-host 127.0.0.1:443"}},
 		{"::ffff:10.0.0.0/104", "::ffff:10.0.0.0/104 is an IPv4 address in the form of an IPv6 one", nil},
 		{"10.0.0.1/8", "10.0.0.1/8 has bits of a host behind its 8 bits of network", []string{"--allow-host 10.0.0.0/8:443"}},
 		{"2001:db8::1/32", "2001:db8::1/32 has bits of a host behind its 32 bits of network", []string{"--allow-host '[2001:db8::/32]:443'"}},
@@ -132,6 +132,75 @@ func TestRefusals(t *testing.T) {
 		}
 		if r := refused(t, "example.org", c.value); r.What != "--allow-host: "+c.what {
 			t.Errorf("%q beside a good one: %s", c.value, r.What)
+		}
+	}
+}
+
+// What is pasted from a hint is what was meant, and is accepted.
+func TestMeant(t *testing.T) {
+	for _, c := range []struct {
+		value string
+		want  string // the values of the hint; of an example "…"
+	}{
+		{"https://api.example.org/v1?x=1", "api.example.org"},
+		{"http://api.example.org/", "api.example.org:80"},
+		{"HTTP://api.example.org:8080", "api.example.org:8080"},
+		{"http://[2001:db8::1]/", "'[2001:db8::1]:80'"},
+		{"ssh://git@git.example.org/repo", "git.example.org:22"},
+		{"https://user:secret@api.example.org#top", "api.example.org"},
+		{"https://*/", "…"},
+		{"https://localhost/", "…"},
+		{"git@git.example.org:owner/repo.git", "git.example.org:22"},
+		{"git@git.example.org:2222", "git.example.org:2222"},
+		{"a.example,b.example:8443", "a.example b.example:8443"},
+		{"a.example b.example", "a.example b.example"},
+		{"a.example:80,443", "a.example:80 a.example:443"},
+		{"a.example,80", "a.example a.example:80"},
+		{"80,a.example", "…"},
+		{",", "…"},
+		{"a,b,c,d,e,f,g,h,i", "…"},
+		{"api.example.org:https", "api.example.org:443"},
+		{"api.example.org:http", "api.example.org:80"},
+		{"api.example.org:ssh", "api.example.org:22"},
+		{"api.example.org:", "api.example.org:443"},
+		{"api.example.org:0", "api.example.org:443"},
+		{"api.example.org:08080", "api.example.org:8080"},
+		{"api.example.org:8443/tcp", "api.example.org:8443"},
+		{"api.example.org:53/udp", "…"},
+		{"api.example.org:70000", "api.example.org:443"},
+		{"api.example.org:*", "api.example.org:80 api.example.org:443"},
+		{"api.example.org:80-90", "api.example.org:80 api.example.org:90"},
+		{"api.example.org:90-", "…"},
+		{"api.example.org/v1", "api.example.org"},
+		{"tcp/api.example.org:443", "…"},
+		{".example.org", "'*.example.org'"},
+		{".example.org:8443", "'*.example.org:8443'"},
+		{".org", "…"},
+		{"[api.example.org]:8443", "api.example.org:8443"},
+		{"[2001:db8::1]8443", "'[2001:db8::1]:8443'"},
+		{"2001:db8::/32:8443", "'[2001:db8::/32]:8443'"},
+		{"fd00::/8:443", "…"},
+		{"10.0.0.\x10/8:22", "…"}, // was meant, and refused, for ever
+		{"10.0.0.1/8:8443", "10.0.0.0/8:8443"},
+		{"[::ffff:10.0.0.1]:8443", "10.0.0.1:8443"},
+	} {
+		r := refused(t, c.value)
+		if len(r.Hints) == 0 {
+			t.Errorf("%q: no hint: %s", c.value, r.What)
+			continue
+		}
+		var got []string
+		for _, v := range strings.Split(r.Hints[0], "--allow-host ")[1:] {
+			v = strings.TrimSpace(v)
+			got = append(got, v)
+			if _, err := Parse([]string{strings.Trim(v, "'")}); err != nil {
+				t.Errorf("%q: the hint %s is refused: %v", c.value, v, err)
+			}
+		}
+		example := strings.Contains(r.Hints[0], "example.org") && !strings.Contains(c.value, "example.org") ||
+			slices.Contains([]string{hintPort, hintTwo, hintStar, "--allow-host 192.0.2.0/24:443", "--allow-host '[2001:db8::/32]:443'"}, r.Hints[0])
+		if text := strings.Join(got, " "); c.want == "…" && !example || c.want != "…" && text != c.want {
+			t.Errorf("%q: %q, want %q", c.value, r.Hints, c.want)
 		}
 	}
 }
