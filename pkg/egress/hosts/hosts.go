@@ -104,6 +104,17 @@ func (l *List) AllowsAddr(addr netip.Addr, port uint16) bool {
 	})
 }
 
+// By is the rule that allows a connection to the name, or without one to the
+// address, "" where none does.
+func (l *List) By(name string, to netip.AddrPort) string {
+	for _, r := range l.Rules() {
+		if r.Port == to.Port() && (r.matches(name) || name == "" && r.Prefix.Contains(to.Addr())) {
+			return r.String()
+		}
+	}
+	return ""
+}
+
 // Ports are the ports of the list, each once, in order.
 func (l *List) Ports() []uint16 {
 	var ports []uint16

@@ -191,3 +191,23 @@ func TestCanonical(t *testing.T) {
 		}
 	}
 }
+
+func TestBy(t *testing.T) {
+	list, err := Parse([]string{"a.example:80", "a.example", "*.b.example", "192.0.2.0/24:80", "192.0.2.1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ name, to, want string }{
+		{"a.example", "198.18.1.1:80", "a.example:80"}, {"a.example", "198.18.1.1:443", "a.example:443"}, {"a.example", "198.18.1.1:81", ""},
+		{"x.y.b.example", "198.18.1.2:443", "*.b.example:443"}, {"c.example", "192.0.2.1:443", ""},
+		{"", "192.0.2.1:443", "192.0.2.1:443"}, {"", "192.0.2.1:80", "192.0.2.0/24:80"}, {"", "192.0.2.2:443", ""},
+	} {
+		if got := list.By(c.name, netip.MustParseAddrPort(c.to)); got != c.want {
+			t.Errorf("By(%q, %s) = %q, want %q", c.name, c.to, got, c.want)
+		}
+	}
+	var none *List
+	if got := none.By("a.example", netip.AddrPort{}); got != "" {
+		t.Errorf("no list allows by %q", got)
+	}
+}

@@ -3,6 +3,7 @@
 package record
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -32,6 +33,7 @@ type Log struct {
 
 type connection struct {
 	begun time.Time
+	rule  string
 	result.Connection
 }
 
@@ -40,18 +42,43 @@ type key struct {
 	port         uint16
 }
 
-// Connection adds one that is over. Its bytes count when there is no room for it.
-func (l *Log) Connection(begun time.Time, c result.Connection) {
+// Connection adds one that is over, which a rule of the list has allowed. Its
+// bytes count when there is no room for it.
+func (l *Log) Connection(begun time.Time, rule string, c result.Connection) {
 	c.Host, c.Address, c.Error = bounded(c.Host, maxHost), bounded(c.Address, maxHost), bounded(c.Error, maxText)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.net.BytesUp += c.BytesUp
 	l.net.BytesDown += c.BytesDown
-	if len(l.conns) >= MaxConnections {
-		l.net.MoreConnections++
+	l.conns = append(l.conns, connection{begun, rule, c})
+	if len(l.conns) <= MaxConnections {
 		return
 	}
-	l.conns = append(l.conns, connection{begun, c})
+	i := leaving(len(l.conns), func(i int) (string, int64) {
+		return l.conns[i].rule, l.conns[i].BytesUp + l.conns[i].BytesDown
+	})
+	l.conns = slices.Delete(l.conns, i, i+1)
+	l.net.MoreConnections++
+}
+
+// leaving is the entry that a list which is too long loses: of the group that has
+// most of them the one that weighs least, the last of those. A program that fills
+// the list with what is harmless hides neither the first connection by another
+// rule nor one with many bytes.
+func leaving(n int, entry func(int) (group string, weight int64)) int {
+	size, most := map[string]int{}, 0
+	for i := range n {
+		group, _ := entry(i)
+		size[group]++
+		most = max(most, size[group])
+	}
+	at, least := 0, int64(math.MaxInt64)
+	for i := range n {
+		if group, weight := entry(i); size[group] == most && weight <= least {
+			at, least = i, weight
+		}
+	}
+	return at
 }
 
 // Refused counts a host that the list does not have, by name or address, with
@@ -64,15 +91,28 @@ func (l *Log) Refused(host string, port uint16, reason string) {
 		l.net.Refused[i].Count++
 		return
 	}
-	if len(l.net.Refused) >= MaxRefused {
-		l.net.MoreRefused++
-		return
-	}
 	if l.refused == nil {
 		l.refused = map[key]int{}
 	}
 	l.refused[k] = len(l.net.Refused)
 	l.net.Refused = append(l.net.Refused, result.RefusedHost{Host: k.host, Port: port, Reason: k.reason, Count: 1})
+	if len(l.net.Refused) > MaxRefused {
+		l.forget(leaving(len(l.net.Refused), func(i int) (string, int64) { return l.net.Refused[i].Reason, l.net.Refused[i].Count }))
+	}
+}
+
+// forget takes the i-th refused host out of the list.
+func (l *Log) forget(i int) {
+	l.net.MoreRefused += l.net.Refused[i].Count
+	l.net.Refused = slices.Delete(l.net.Refused, i, i+1)
+	for k, at := range l.refused {
+		switch {
+		case at == i:
+			delete(l.refused, k)
+		case at > i:
+			l.refused[k]--
+		}
+	}
 }
 
 // Network is what was collected so far, a copy, with the connections in the order

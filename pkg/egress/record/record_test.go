@@ -29,7 +29,7 @@ func TestCounts(t *testing.T) {
 			}
 			l.Refused("b.example", 81, "no")
 			l.Refused("b.example", 80, "never")
-			l.Connection(time.Time{}, result.Connection{Host: "a.example", Port: 443, BytesUp: 1, BytesDown: 20, Verdict: result.Closed})
+			l.Connection(time.Time{}, "", result.Connection{Host: "a.example", Port: 443, BytesUp: 1, BytesDown: 20, Verdict: result.Closed})
 		})
 	}
 	wg.Wait()
@@ -47,7 +47,7 @@ func TestCounts(t *testing.T) {
 func TestBounds(t *testing.T) {
 	var l Log
 	for i := range MaxConnections + 5 {
-		l.Connection(time.Time{}, result.Connection{Host: "a.example", Port: uint16(i), BytesUp: 1, BytesDown: 2})
+		l.Connection(time.Time{}, "", result.Connection{Host: "a.example", Port: uint16(i), BytesUp: 1, BytesDown: 2})
 	}
 	for i := range MaxRefused + 7 {
 		l.Refused(fmt.Sprint(i), 0, "no")
@@ -65,10 +65,50 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestFlood: a list that is full of one kind still takes the others, and keeps
+// what weighs most.
+func TestFlood(t *testing.T) {
+	var l Log
+	add := func(rule string, bytes int64) {
+		l.Connection(time.Time{}, rule, result.Connection{Host: rule, BytesUp: bytes})
+	}
+	for range 10 * MaxConnections {
+		add("*.a.example", 1)
+	}
+	for range 200 {
+		add("b.example", 0)
+	}
+	add("*.a.example", 1<<20)
+	add("c.example", 0)
+	got := map[string]int{}
+	for _, c := range l.Network().Connections {
+		got[fmt.Sprint(c.Host, " ", c.BytesUp)]++
+	}
+	want := map[string]int{"*.a.example 1": 127, "*.a.example 1048576": 1, "b.example 0": 127, "c.example 0": 1}
+	if fmt.Sprint(got) != fmt.Sprint(want) || l.net.MoreConnections != 9*MaxConnections+202 {
+		t.Errorf("%v and %d more, want %v", got, l.net.MoreConnections, want)
+	}
+
+	for i := range MaxRefused {
+		l.Refused(fmt.Sprint(i), 0, "name")
+	}
+	for range 3 {
+		l.Refused("192.0.2.1", 80, "address")
+	}
+	l.Refused("0", 0, "name")
+	l.Refused("new", 0, "name")
+	n := l.Network()
+	last := n.Refused[MaxRefused-1]
+	if len(n.Refused) != MaxRefused || n.MoreRefused != 2 || last != (result.RefusedHost{Host: "192.0.2.1", Port: 80, Reason: "address", Count: 3}) ||
+		n.Refused[0].Count != 2 || n.Refused[MaxRefused-2].Host != fmt.Sprint(MaxRefused-2) || len(l.refused) != MaxRefused {
+		t.Errorf("%d refused and %d more, the first %+v, the last %+v", len(n.Refused), n.MoreRefused, n.Refused[0], last)
+	}
+}
+
 func TestOrder(t *testing.T) {
 	var l Log
 	for _, n := range []int64{3, 1, 2, 0} {
-		l.Connection(time.Unix(n, 0), result.Connection{DurationMS: n})
+		l.Connection(time.Unix(n, 0), "", result.Connection{DurationMS: n})
 	}
 	for i, c := range l.Network().Connections {
 		if c.DurationMS != int64(i) {
@@ -89,7 +129,7 @@ func TestText(t *testing.T) {
 	} {
 		var l Log
 		l.Refused(in, 0, "no")
-		l.Connection(time.Time{}, result.Connection{Host: in, Address: in})
+		l.Connection(time.Time{}, "", result.Connection{Host: in, Address: in})
 		n := l.Network()
 		if got := n.Refused[0].Host; got != want {
 			t.Errorf("%.40q is refused as %q, want %q", in, got, want)
@@ -99,7 +139,7 @@ func TestText(t *testing.T) {
 		}
 	}
 	var l Log
-	l.Connection(time.Time{}, result.Connection{Error: strings.Repeat("e", 600)})
+	l.Connection(time.Time{}, "", result.Connection{Error: strings.Repeat("e", 600)})
 	if got := l.Network().Connections[0].Error; got != strings.Repeat("e", 512)+"…" {
 		t.Errorf("an error of %d bytes is kept", len(got))
 	}

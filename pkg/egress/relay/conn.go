@@ -72,7 +72,7 @@ func (s *Server) serve(c *conn, over result.Verdict) {
 		return
 	}
 	c.relay()
-	s.cfg.Log.Connection(c.begun, c.result())
+	s.cfg.Log.Connection(c.begun, s.cfg.List.By(c.name, c.dest), c.result())
 }
 
 func isResolver(a netip.AddrPort) bool {
