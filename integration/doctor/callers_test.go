@@ -52,7 +52,7 @@ var odd = []struct{ name, first, says string }{
 	{"no files to write", "ulimit -f 0", "the caller's limit on the size of files is 0, and a run needs 1048576"},
 	{"small files", "ulimit -f 1024", same},
 	{"no signals that wait", "ulimit -i 0", "init: ignore signals to init: no signal can be queued: the user's limit on signals that wait (ulimit -i) is used up"},
-	{"address space of 800 MB", "ulimit -v 800000", "the caller's limit on address space is 819200000, and a run needs 1000000000"},
+	{"address space of 950 MB", "ulimit -v 950000", "the caller's limit on address space is 972800000, and a run needs 1000000000"},
 	{"no memory locked", "ulimit -l 0", same},
 	{"no core", "ulimit -c 0", same},
 	{"small stack", "ulimit -s 256", same},
