@@ -92,23 +92,18 @@ func TestREADMEFlags(t *testing.T) {
 
 func flagTable() string {
 	var b strings.Builder
-	group := ""
-	for _, f := range policy.RunFlags() {
-		if f.Refused != "" || f.Help == "" {
-			continue
+	for _, g := range policy.Groups() {
+		fmt.Fprintf(&b, "\n| %s | default | |\n| --- | --- | --- |\n", g.Name)
+		for _, f := range g.Flags {
+			name := "`--" + f.Name
+			if f.Short != "" {
+				name = "`-" + f.Short + "`, " + name
+			}
+			if f.Arg != "" {
+				name += " " + f.Arg
+			}
+			fmt.Fprintf(&b, "| %s` | %s | %s |\n", escape(name), f.Default, escape(f.Help))
 		}
-		if f.Group != group {
-			group = f.Group
-			fmt.Fprintf(&b, "\n| %s | default | |\n| --- | --- | --- |\n", group)
-		}
-		name := "`--" + f.Name
-		if f.Short != "" {
-			name = "`-" + f.Short + "`, " + name
-		}
-		if f.Arg != "" {
-			name += " " + f.Arg
-		}
-		fmt.Fprintf(&b, "| %s` | %s | %s |\n", escape(name), f.Default, escape(f.Help))
 	}
 	return b.String() + "\n"
 }

@@ -101,7 +101,7 @@ func setHostID(p *Parsed, v string) error {
 
 func setNetwork(_ *Parsed, v string) error {
 	kind, _, _ := strings.Cut(v, ":")
-	why := "there are no user-defined networks here"
+	why, instead := "there are no user-defined networks here", "--allow-host example.org:443   # each host that the program needs"
 	switch kind {
 	case "none":
 		if v == "none" {
@@ -109,12 +109,13 @@ func setNetwork(_ *Parsed, v string) error {
 		}
 	case "host":
 		why = "it lets the program reach every service of this machine and its neighbours"
+		instead = "--allow-host 127.0.0.1:5432   # one service of this machine, by its address"
 	case "bridge", "default", "nat":
 		why = "it lets the program reach the internet and the local network"
 	case "container", "ns":
 		why = "it joins a network that something else runs in"
 	}
-	return refusal.Newf("%s is refused: %s", quote(v), why).Hint("--network none")
+	return refusal.Newf("%s is refused: %s", quote(v), why).Hint("--network none").Hint("%s", instead)
 }
 
 func setSeccomp(p *Parsed, v string) error { return p.chooseSeccomp(v) }

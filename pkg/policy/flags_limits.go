@@ -11,7 +11,7 @@ func limitFlags() []Flag {
 		{Name: "timeout", Arg: "DURATION", Default: "10s", Group: groupLimits,
 			Set: duration(func(l *Limits) durationField { return &l.Timeout }), Help: "wall clock time"},
 		{Name: "cpu-time", Arg: "DURATION", Group: groupLimits,
-			Set: duration(func(l *Limits) durationField { return &l.CPUTime }), Help: "CPU time of all processes together (default none)"},
+			Set: unlimited("--cpu-time", duration(func(l *Limits) durationField { return &l.CPUTime })), Help: "CPU time of all processes together (default none)"},
 		{Name: "memory", Short: "m", Arg: "SIZE", Default: "256m", Group: groupLimits,
 			Set: size(func(l *Limits) *int64 { return &l.Memory }), Help: "memory and scratch disk together; there is no swap"},
 		{Name: "memory-swap", Arg: "SIZE", Group: groupLimits, Set: setMemorySwap,

@@ -7,7 +7,7 @@ import (
 func networkFlags() []Flag {
 	return []Flag{
 		{Name: "allow-host", Arg: "HOST[:PORT]", Group: groupNetwork, Many: true, Set: setAllowHost,
-			Help: "let the program reach this host by TCP (port 443); *.example.org is every name below, ADDRESS and PREFIX/BITS as such"},
+			Help: "let the program reach this host by TCP (port 443), one more with each flag; *.example.org is every name below, ADDRESS and PREFIX/BITS as such"},
 		{Name: "tls-sni-check", Arg: "443|all|off", Default: "443", Group: groupNetwork, Set: setSNICheck,
 			Help: "on which ports the server name of a TLS hello must be the host's"},
 		{Name: "net-connections", Arg: "N", Default: "64", Group: groupNetwork, Set: netCount(func(n *NetLimits) *int64 { return &n.Open }),
@@ -18,7 +18,7 @@ func networkFlags() []Flag {
 			Help: "bytes that the program may send, of all connections together"},
 		{Name: "net-download", Arg: "SIZE", Default: "1g", Group: groupNetwork, Set: netSize(func(n *NetLimits) *int64 { return &n.Download }),
 			Help: "bytes that it may receive"},
-		{Name: "net-rate", Arg: "SIZE", Group: groupNetwork, Set: netSize(func(n *NetLimits) *int64 { return &n.Rate }),
+		{Name: "net-rate", Arg: "SIZE", Group: groupNetwork, Set: unlimited("--net-rate", netSize(func(n *NetLimits) *int64 { return &n.Rate })),
 			Help: "bytes a second, both directions together (default none)"},
 		{Name: "net-idle", Arg: "DURATION", Default: "5m", Group: groupNetwork, Set: duration(func(l *Limits) durationField { return &l.Net.Idle }),
 			Help: "time without a byte after which a connection is cut"},

@@ -5,7 +5,10 @@ package policy
 // from docker fails with the reason and never half works.
 func refusedFlags() []Flag {
 	const (
-		noNet   = "the sandbox has no network"
+		noNet   = "the sandbox has a loopback of its own and nothing else"
+		noPeers = "nothing connects to the sandbox from outside"
+		noNames = "names are looked up by the host as its own programs do (/etc/hosts counts), and only those that are listed"
+		list    = "--allow-host example.org:443"
 		noDev   = "a device node leads around every limit and into the kernel's drivers"
 		perCPU  = "it is relative to the host's other load, so it bounds nothing"
 		noName  = "a sandbox lives for one run and has no record to keep it in"
@@ -27,18 +30,18 @@ func refusedFlags() []Flag {
 		weak("gpus", "", noDev, ""),
 		weak("group-add", "", "a further group opens the host files that belong to it", ""),
 		weak("volumes-from", "", "there are no other containers' files here", "-v SRC:DST:ro"),
-		weak("link", "", noNet, "--network none"),
-		weak("publish", "p", noNet, "--network none"),
-		weakBool("publish-all", "P", noNet, "--network none"),
-		weak("expose", "", noNet, "--network none"),
-		weak("dns", "", noNet, "--network none"),
-		weak("dns-search", "", noNet, "--network none"),
-		weak("dns-option", "", noNet, "--network none"),
-		weak("add-host", "", noNet, "--network none"),
-		weak("ip", "", noNet, "--network none"),
-		weak("ip6", "", noNet, "--network none"),
-		weak("mac-address", "", noNet, "--network none"),
-		weak("network-alias", "", noNet, "--network none"),
+		weak("link", "", "there are no other containers here; what else a program needs is listed", list),
+		weak("publish", "p", noPeers, ""),
+		weakBool("publish-all", "P", noPeers, ""),
+		weak("expose", "", noPeers, ""),
+		weak("dns", "", noNames, list),
+		weak("dns-search", "", noNames, list),
+		weak("dns-option", "", noNames, list),
+		weak("add-host", "", noNames, list),
+		weak("ip", "", noNet, ""),
+		weak("ip6", "", noNet, ""),
+		weak("mac-address", "", noNet, ""),
+		weak("network-alias", "", noNet, ""),
 		weak("domainname", "", "the host name is always sandglass", ""),
 		weak("sysctl", "", "kernel settings stay as the host has them", ""),
 		weak("runtime", "", "sandglass is the runtime", ""),

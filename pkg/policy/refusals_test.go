@@ -105,6 +105,8 @@ alpine
 --allow-host example.org --tls-sni-check no
 --allow-host example.org --net-connections 0
 --allow-host example.org --net-rate 1
+--allow-host example.org --net-rate 0
+--cpu-time 0
 --allow-host example.org --net-idle 1ms
 --tls-sni-check off
 --net-upload 1m

@@ -41,6 +41,18 @@ func duration(at func(*Limits) durationField) func(*Parsed, string) error {
 	return func(p *Parsed, v string) error { return setInto(at(&p.Spec.Limits), v, ParseDuration) }
 }
 
+// unlimited is for a limit that is not there by default: to ask for none is to
+// leave the flag out.
+func unlimited(flag string, set func(*Parsed, string) error) func(*Parsed, string) error {
+	return func(p *Parsed, v string) error {
+		err := set(p, v)
+		if e, ok := err.(*refusal.Error); ok && strings.Contains(e.What, "is not a limit") {
+			return refusal.Newf("%s", e.What).Hint("leave %s out: without it there is no limit", flag)
+		}
+		return err
+	}
+}
+
 // setInto leaves the field alone when the value is bad.
 func setInto[T any](field *T, v string, parse func(string) (T, error)) error {
 	n, err := parse(v)

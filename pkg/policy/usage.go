@@ -23,9 +23,10 @@ func Forms() []string {
 }
 
 // About says what run does, and Notes what is good to know.
-const About = `Runs one program in one fresh sandbox and throws the sandbox away. There is no network; of the
-caller's files and environment the program sees only what a flag names. The first word that is not
-a flag ends the flags. A flag may not be given twice with different values.
+const About = `Runs one program in one fresh sandbox and throws the sandbox away. There is no network but
+for the hosts of --allow-host; of the caller's files and environment the program sees only what a
+flag names. The first word that is not a flag ends the flags. A flag may not be given twice with
+different values, but for those that add something each time: -v, -e, --allow-host and the like.
 `
 
 const Notes = `Exit code: the program's own; 128+n signal n; 124 time; 137 memory; 153 output; 125 refused,
