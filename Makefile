@@ -17,7 +17,7 @@ FUZZTIME ?= 1m
 # How long make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
 MINUTES ?= 10
 
-.PHONY: all build demo test test-host test-quick test-vm check bench soak fuzz lint profiles check-profiles install clean help
+.PHONY: all build dist demo test test-host test-quick test-vm check bench soak fuzz lint profiles check-profiles install clean help
 
 all: build
 
@@ -26,6 +26,9 @@ help: ## list the targets
 
 build: ## bin/sandglass, one static file
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandglass ./cmd/sandglass
+
+dist: ## what is released, made twice and compared, in build/dist: docs/PACKAGES.md; VERSION=1.2.3 for a release
+	$(GO) run ./packaging/dist $(if $(filter command line environment,$(origin VERSION)),-version $(VERSION))
 
 demo: ## install what is missing, build, run the examples, prove the controls
 	hack/setup.sh demo

@@ -67,7 +67,11 @@ php php-cli
 lua5.4 lua5.4
 Rscript r-base-core
 /usr/bin/convert imagemagick
-chromium chromium"
+chromium chromium
+zsh zsh
+fish fish
+groff groff-base
+man man-db"
 
 case "${1:-}" in
 demo) wanted=$demo ;;

@@ -137,7 +137,7 @@ func TestTopLevel(t *testing.T) {
 	}
 	want := []string{
 		".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "NOTICE", "README.md", "SECURITY.md", "cmd", "docs", "examples", "go.mod", "go.sum",
-		"hack", "integration", "internal", "pkg", "rootfs", "seccomp-profiles",
+		"hack", "integration", "internal", "packaging", "pkg", "rootfs", "seccomp-profiles",
 	}
 	if got := strings.Fields(string(text)); !slices.Equal(got, want) {
 		t.Errorf("at the top: %q\nwant %q", got, want)

@@ -139,7 +139,7 @@ func TestDocumentsNameRealFiles(t *testing.T) {
 				continue
 			}
 			known := false
-			for _, dir := range []string{"docs/", "examples/", "integration/", "pkg/", "cmd/", "internal/", "hack/", "rootfs/", "seccomp-profiles/"} {
+			for _, dir := range []string{"docs/", "examples/", "integration/", "pkg/", "cmd/", "internal/", "hack/", "packaging/", "rootfs/", "seccomp-profiles/"} {
 				known = known || strings.HasPrefix(word, dir)
 			}
 			if !known && !strings.HasSuffix(word, ".md") {

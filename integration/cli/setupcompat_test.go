@@ -24,7 +24,7 @@ var standIns = map[string]string{
 }
 
 // noCalls are commands that need only be there.
-const noCalls = "npm tsc strace gdb curl free gawk jq make g++ javac ruby php lua5.4 Rscript chromium"
+const noCalls = "npm tsc strace gdb curl free gawk jq make g++ javac ruby php lua5.4 Rscript chromium zsh fish groff man"
 
 // compatHost is a copy of hack/setup.sh whose build directory is its own, and
 // the stand-ins beside it. It returns the script and theirs.

@@ -14,6 +14,7 @@ cp /vm/src/build/vm/tests/sandglass /vm/sandglass && chmod 755 /vm/sandglass
 export SANDGLASS_TEST_BINARY=/vm/sandglass
 export SANDGLASS_TEST_COMPILED=/vm/src/build/vm/c
 [ ! -e /vm/src/build/vm/tests/runc ] || export SANDGLASS_TEST_RUNC=/vm/src/build/vm/tests/runc
+[ ! -e /vm/src/build/vm/dist ] || export SANDGLASS_TEST_DEB=$(echo /vm/src/build/vm/dist/*.deb)
 export SANDGLASS_TEST_PATIENCE=300s
 export SANDGLASS_TEST_CLOCK=1 # it is this machine's own
 

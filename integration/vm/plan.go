@@ -100,10 +100,11 @@ func plan() []machine {
 			suite{pkg: "integration/parity"}, suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
 		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "integration/tty", skip: patient}, suite{pkg: "pkg/check", skip: judge})},
-		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated"}, has...), suites: []suite{
+		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated", "machine", "dpkg"}, has...), suites: []suite{
 			{pkg: "integration/vm", user: true},
 			{pkg: "pkg/cgroup", user: true},
 			{pkg: "integration/limits", user: true, skip: floods + "|" + ways},
+			{pkg: "integration/packages", run: "^TestInstalled$"},
 			{pkg: "integration/v2", run: "^TestDelegation"}, // the last: it changes what is delegated
 		}},
 		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory", "golden"},

@@ -138,6 +138,20 @@ func TestAppArmorProfile(t *testing.T) {
 	}
 }
 
+// The profile of the packages is the one that doctor prints, for their path.
+func TestPackagedProfile(t *testing.T) {
+	text, err := os.ReadFile("../../../packaging/apparmor/sandglass")
+	if err != nil {
+		t.Fatal(err)
+	}
+	packaged := slices.DeleteFunc(strings.SplitAfter(string(text), "\n"), func(line string) bool { return strings.HasPrefix(line, "#") })
+	print, _, _ := strings.Cut(host{exe: "/usr/bin/sandglass"}.profile(), " | sudo tee ")
+	printed, err := exec.Command("sh", "-c", print).Output()
+	if got := strings.Join(packaged, ""); err != nil || got != string(printed) {
+		t.Errorf("%v: packaging/apparmor/sandglass has\n%s\ndoctor prints\n%s", err, got, printed)
+	}
+}
+
 // The remedies for control groups are those of the host that this is.
 func TestOwnGroup(t *testing.T) {
 	for name, c := range map[string]struct {

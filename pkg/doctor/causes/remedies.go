@@ -32,7 +32,7 @@ func (h host) outer(n need) []string {
 	}
 	list := []string{docker[n][0], podman[n][0], kubernetes[n][0]}
 	if h.systemd() && (n == toRun || n == unmaskProc) {
-		list = append(list, "systemctl edit NAME.service   # if it is a service's filter: RestrictNamespaces=no, SystemCallFilter= and ProtectKernelTunables=no under [Service]")
+		list = append(list, "systemctl edit NAME.service   # if it is a service's filter: RestrictNamespaces=no, SystemCallFilter=, RestrictSUIDSGID=no (so no DynamicUser=) and ProtectKernelTunables=no under [Service]")
 	}
 	return list
 }
