@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -8,9 +9,15 @@ import (
 	"sandglass/internal/testkit"
 )
 
-// as is this host for a caller who has done something first, by himself.
-func as(who testkit.Who, text string) place {
-	return place{who: who, prefix: []string{"bash", "-ec", text + "\n" + `exec "$@"`, "bash"}}
+// as is this host for a caller who has done something first, by himself; $D is a
+// directory that he may write to.
+func as(t *testing.T, who testkit.Who, text string) place {
+	t.Helper()
+	dir := testkit.Dir(t)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	return place{who: who, prefix: []string{"bash", "-ec", "D=" + dir + "\n" + text + "\n" + `exec "$@"`, "bash"}}
 }
 
 // same is a run that must be as any other.
@@ -40,9 +47,9 @@ var odd = []struct{ name, first, says string }{
 	{"TMPDIR is gone", "export TMPDIR=/no/such/place", same},
 	{"TMPDIR is no directory", "export TMPDIR=/dev/null", same},
 	{"an environment of its own", "export GODEBUG=x=y GOGC=1 GOMAXPROCS=1 LD_PRELOAD=/no/such.so LANG=xx_YY LC_ALL=C GOTRACEBACK=crash", same},
-	{"cwd is gone", "d=$(mktemp -d) && cd $d && rmdir $d", same},
-	{"cwd is shut", "d=$(mktemp -d) && cd $d && chmod 0 $d && rmdir $d", same},
-	{"cwd is far down", "d=$(mktemp -d) && cd $d && n=$(printf %0200d 0) && for i in $(seq 30); do mkdir $n && cd -P $n 2>/dev/null || break; done", same},
+	{"cwd is gone", "d=$(mktemp -d -p $D) && cd $d && rmdir $d", same},
+	{"cwd is shut", "d=$(mktemp -d -p $D) && cd $d && chmod 0 $d && rmdir $d", same},
+	{"cwd is far down", "d=$(mktemp -d -p $D) && cd $d && n=$(printf %0200d 0) && for i in $(seq 30); do mkdir $n; cd -P ./$n; done", same},
 	{"few open files", "ulimit -n 64", same},
 	{"too few open files", "ulimit -n 63", "the caller's limit on open files is 63, and a run needs 64"},
 	{"hardly any open files", "ulimit -n 4", "the caller's limit on open files is 4, and a run needs 64"},
@@ -67,7 +74,7 @@ func TestOddCallers(t *testing.T) {
 	testkit.Requires(t, "userns", "bash", "setpriv")
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		for _, c := range odd {
-			p := as(who, c.first)
+			p := as(t, who, c.first)
 			o := p.do(t, "run", append(who.Flags(), "--", "sh", "-c", "echo ran; exit 7")...)
 			said, _, _ := strings.Cut(o.Stderr, "\n")
 			said = regexp.MustCompile(`of which \d+ are`).ReplaceAllString(said, "of which N are")
@@ -81,6 +88,29 @@ func TestOddCallers(t *testing.T) {
 	})
 }
 
+// A stdout that is closed is one that nobody reads: the run is what it is.
+func TestStdoutClosed(t *testing.T) {
+	testkit.Requires(t, "userns", "bash")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := as(t, who, "exec >&-").do(t, "run", append(who.Flags(), "--", "sh", "-c", "echo lost; echo told >&2; exit 7")...)
+		if o.Exit != 7 || o.Stdout != "" || o.Stderr != "told\n" {
+			t.Errorf("exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
+		}
+	})
+}
+
+// A relative path needs a working directory, and is refused without one.
+func TestRelativeWithoutADirectory(t *testing.T) {
+	testkit.Requires(t, "userns", "bash")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		p := as(t, who, "d=$(mktemp -d -p $D) && cd $d && rmdir $d")
+		o := p.do(t, "run", append(who.Flags(), "-v", "./sub:/task", "--", "true")...)
+		if o.Exit != 125 || o.Stdout != "" || !strings.HasPrefix(o.Stderr, "sandglass: error: \"./sub\" is relative and the working directory is gone: no such file or directory\nhint: cd /") {
+			t.Errorf("exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
+		}
+	})
+}
+
 // With even less Go's runtime does not come as far as main: it ends in a trace of
 // its own, with exit code 2. Nothing has been started then. A root caller is under
 // no limit on processes, but his sandboxes are.
@@ -88,7 +118,7 @@ func TestTooLittleForTheRuntime(t *testing.T) {
 	testkit.Requires(t, "userns", "bash")
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		for first, root := range map[string]string{"ulimit -v 300000": "", "ulimit -u 1": "sandglass: error: the caller's limit on processes is 1, and a run needs 16\nhint: "} {
-			o := as(who, first).do(t, "run", append(who.Flags(), "--", "sh", "-c", "echo ran")...)
+			o := as(t, who, first).do(t, "run", append(who.Flags(), "--", "sh", "-c", "echo ran")...)
 			if who.IsRoot() && root != "" {
 				if o.Exit != 125 || o.Stdout != "" || !strings.HasPrefix(o.Stderr, root) {
 					t.Errorf("%s: exit %d, %q, %q", first, o.Exit, o.Stdout, o.Stderr)

@@ -68,6 +68,12 @@ func TestRootWithoutCapabilities(t *testing.T) {
 	}
 	p.agrees(t, r)
 
+	// Securebits take them too.
+	p = place{who: who, prefix: []string{"setpriv", "--securebits", "+noroot,+no_setuid_fixup"}}
+	if r := p.report(t); r.Run.State != doctor.DoesNot || r.Run.Error != cause {
+		t.Errorf("with securebits: %+v", r.Run)
+	}
+
 	// The one that is named is enough.
 	p = without("-all,+setfcap")
 	r = p.report(t)
