@@ -18,6 +18,7 @@ type command struct {
 func commands() []command {
 	return []command{
 		{"run", runCommand},
+		{"session", sessionCommand},
 		{"check", checkCommand},
 		{"doctor", doctorCommand},
 		{"plan", planCommand},

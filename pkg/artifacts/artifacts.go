@@ -146,24 +146,25 @@ func collect(ctx context.Context, srcFD int, dest *Dest, l Limits, force bool, h
 }
 
 func collectBy(ctx context.Context, srcFD int, by Opener, dest *Dest, l Limits, force bool, hook func(stage, path string)) ([]result.Artifact, error) {
-	l, err := l.resolve()
-	if err != nil {
+	c := &collector{limits: l, force: force, hook: hook, draft: newDraft, owned: by}
+	return c.collect(ctx, srcFD, dest)
+}
+
+// collect fills in what every collection has, and walks.
+func (c *collector) collect(ctx context.Context, srcFD int, dest *Dest) (_ []result.Artifact, err error) {
+	if c.limits, err = c.limits.resolve(); err != nil {
 		return nil, err
 	}
-	proc, err := openProc()
-	if err != nil {
+	if c.proc, err = openProc(); err != nil {
 		return nil, err
 	}
-	defer unix.Close(proc)
-	if err := needOpenat2(proc); err != nil {
+	defer unix.Close(c.proc)
+	if err := needOpenat2(c.proc); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, l.Time, ErrTime)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.limits.Time, ErrTime)
 	defer cancel()
-	c := &collector{
-		ctx: ctx, limits: l, force: force, proc: proc, umask: readUmask(proc),
-		left: l.Bytes, list: []result.Artifact{}, hook: hook, draft: newDraft, owned: by,
-	}
+	c.ctx, c.umask, c.left, c.list = ctx, readUmask(c.proc), c.limits.Bytes, []result.Artifact{}
 	c.run(srcFD, dest)
 	return c.list, errors.Join(c.errs()...)
 }
@@ -177,10 +178,12 @@ func (c *collector) run(srcFD int, dest *Dest) {
 		return
 	}
 	defer unix.Close(src)
-	dst, err := dest.make(c)
-	if err != nil {
-		c.fail(root, &destFault{err})
-		return
+	dst := -1
+	if !c.kept {
+		if dst, err = dest.make(c); err != nil {
+			c.fail(root, &destFault{err})
+			return
+		}
 	}
 	c.walk(src, dst, names, "", 1)
 	if c.stop != "" {

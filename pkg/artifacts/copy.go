@@ -3,6 +3,7 @@ package artifacts
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -22,7 +23,7 @@ func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.
 		return
 	}
 	// Looked up before the copy to spare it; place decides.
-	if f := standing(dst, name, c.force); f != nil {
+	if f := c.standing(dst, name); f != nil {
 		c.fail(a, f)
 		return
 	}
@@ -36,6 +37,10 @@ func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.
 	}
 	defer unix.Close(in)
 	c.at("opened", a.Path)
+	if c.kept {
+		c.remember(in, a, st)
+		return
+	}
 	out, err := c.draft(dst, 0o600)
 	if err != nil {
 		c.fail(a, &destFault{err})
@@ -80,7 +85,7 @@ func (c *collector) fill(in int, out *hostpath.Draft, mode uint32, path string) 
 
 // copy copies in to out until in ends, and hashes what was written. It believes
 // no size: a file may grow, or be sparse and a terabyte.
-func (c *collector) copy(in int, out *hostpath.Draft, path string) (int64, string, error) {
+func (c *collector) copy(in int, out io.Writer, path string) (int64, string, error) {
 	if c.buf == nil {
 		c.buf = make([]byte, chunk) // most runs leave no file
 	}
@@ -122,6 +127,13 @@ func place(out *hostpath.Draft, dst int, name string, force bool) error {
 		}
 	}
 	return &destFault{err}
+}
+
+func (c *collector) standing(dst int, name string) error {
+	if c.kept {
+		return nil
+	}
+	return standing(dst, name, c.force)
 }
 
 // standing tells what keeps a file from the name in dst; nil when nothing does.

@@ -43,6 +43,7 @@ type collector struct {
 	exists *ExistsError
 	failed *CopyError
 	beyond *LimitError
+	kept   bool // in the manifest, and there is no destination
 	hook   func(stage, path string)
 	owned  Opener
 	draft  func(dir int, mode uint32) (*hostpath.Draft, error)
@@ -152,6 +153,12 @@ func (c *collector) dir(pin, dst int, name, path string, a result.Artifact, dept
 	}
 	defer unix.Close(src)
 	c.at("opened", path)
+	if c.kept {
+		a.Mode = octal(0o755)
+		c.add(a)
+		c.walk(src, -1, names, path+"/", depth+1)
+		return
+	}
 	sub, mode, err := c.makeDir(dst, name, path)
 	if err != nil {
 		c.fail(a, err)

@@ -34,6 +34,10 @@ type realizer struct {
 	idmap int // user namespace for id-mapped mounts of idmapOf's owner
 	uid   uint32
 	gid   uint32
+
+	memory   *os.File // of content
+	memoryFD int32    // its number for init
+	filled   uint64
 }
 
 func (r *realizer) close() {
@@ -46,11 +50,14 @@ func (r *realizer) one(it *rootfs.Item) (wire.Op, error) {
 	op := it.Op
 	switch {
 	case op.Kind == wire.OpCopy:
-		f, err := content(it)
-		if err != nil {
+		if it.File != nil {
+			// Opened when it was judged: its name could be another's by now.
+			op.FD = r.box.AddFile(it.File)
+			break
+		}
+		if err := r.content(&op, it.Content); err != nil {
 			return op, err
 		}
-		op.FD = r.box.AddFile(f)
 	case op.Kind == wire.OpBind && it.Open && r.box.Identity.Mapped && !r.box.Identity.helped():
 		fd, err := r.tree(it)
 		if err != nil {
@@ -62,22 +69,23 @@ func (r *realizer) one(it *rootfs.Item) (wire.Op, error) {
 	return op, nil
 }
 
-// content is the bytes of a file that is copied in. A file of the host's was
-// opened when it was judged: its name could be another's by now.
-func content(it *rootfs.Item) (*os.File, error) {
-	if it.File != nil {
-		return it.File, nil
+// content puts the bytes of a file that is copied in into one memory file for
+// all of them: a request may bring a thousand, and init has descriptors for less.
+func (r *realizer) content(op *wire.Op, data []byte) error {
+	if r.memory == nil {
+		fd, err := unix.MemfdCreate("code", unix.MFD_CLOEXEC)
+		if err != nil {
+			return refusal.Newf("memfd_create: %v", err)
+		}
+		r.memory = os.NewFile(uintptr(fd), "code")
+		r.memoryFD = r.box.AddFile(r.memory)
 	}
-	fd, err := unix.MemfdCreate("code", unix.MFD_CLOEXEC)
-	if err != nil {
-		return nil, refusal.Newf("memfd_create: %v", err)
+	if _, err := r.memory.Write(data); err != nil {
+		return refusal.Newf("memfd: %v", err)
 	}
-	f := os.NewFile(uintptr(fd), "code")
-	if _, err := f.Write(it.Content); err != nil {
-		f.Close()
-		return nil, refusal.Newf("memfd: %v", err)
-	}
-	return f, nil
+	op.FD, op.Offset = r.memoryFD, r.filled
+	r.filled += uint64(len(data))
+	return nil
 }
 
 // tree clones the mount at the source, checks that it is what was planned, and

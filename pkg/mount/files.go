@@ -139,9 +139,9 @@ func (b *Builder) copyFile(o *wire.Op) error {
 		return err
 	}
 	defer unix.Close(fd)
-	var offset int64
-	for uint64(offset) < o.Size {
-		n, err := unix.Sendfile(fd, int(o.FD), &offset, int(min(o.Size-uint64(offset), 1<<20)))
+	offset := int64(o.Offset)
+	for copied := uint64(0); copied < o.Size; copied = uint64(offset) - o.Offset {
+		n, err := unix.Sendfile(fd, int(o.FD), &offset, int(min(o.Size-copied, 1<<20)))
 		if err == unix.EINTR {
 			continue
 		}

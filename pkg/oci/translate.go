@@ -159,6 +159,9 @@ func (b *Bundle) notes() {
 	if s.Out != "" {
 		lost("out", s.Out, "the collection of /out to %s", refusal.Word(s.Out))
 	}
+	if s.Keep {
+		lost("keep", "", "the collection of /out")
+	}
 	if s.CgroupParent != "" {
 		lost("cgroup-parent", s.CgroupParent, "the cgroup below %s: the runtime's own place is used", refusal.Word(s.CgroupParent))
 	}

@@ -172,6 +172,9 @@ func limitTexts(s *policy.Spec) map[string]string {
 	if s.Out != "" {
 		m["out"] = strconv.FormatInt(l.OutFiles, 10) + " entries, " + policy.FormatSize(l.OutBytes) + ", to " + words([]string{s.Out})
 	}
+	if s.Keep {
+		m["out"] = strconv.FormatInt(l.OutFiles, 10) + " entries, " + policy.FormatSize(l.OutBytes) + ", in the result"
+	}
 	if l.CPUTime > 0 {
 		m["cpu_time"] = l.CPUTime.String()
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/rootfs"
 	"sandglass/pkg/runtimes"
 )
 
@@ -44,6 +45,29 @@ func (b *builder) runMounted(lang, at string) error {
 	}
 	b.exec(runtimes.CodeArgs(lang, exe, at, b.plan.Spec.Program.Args))
 	return nil
+}
+
+// copied are the files that are put into the scratch.
+func (b *builder) copied() error {
+	var size int64
+	for i := range b.plan.Spec.Files {
+		f := &b.plan.Spec.Files[i]
+		c := rootfs.Code{Name: f.Name, Content: f.Content, Size: int64(len(f.Content)), Exec: f.Exec}
+		if f.Source != "" {
+			real, err := b.judge("file", f.Source, false)
+			if err != nil {
+				return err
+			}
+			if c.File, _, c.Size, err = look(f.Source, real); err != nil {
+				return err
+			}
+			b.plan.keep(c.File)
+			c.CopyFrom = real
+		}
+		size += c.Size
+		b.files = append(b.files, c)
+	}
+	return b.plan.Spec.FilesFit(size)
 }
 
 // unknownKind is the refusal of a file that nothing says how to run. Sources of

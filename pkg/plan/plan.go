@@ -83,7 +83,7 @@ func Begin(s policy.Spec) (*Plan, error) {
 // Close the plan, also after an error. It may be called once.
 func (p *Plan) Complete() error {
 	b := &builder{plan: p, finder: finder()}
-	for _, step := range []func() error{b.mounts, b.trusted, b.out, b.image, b.runtimes, b.program, b.environment} {
+	for _, step := range []func() error{b.mounts, b.trusted, b.out, b.image, b.runtimes, b.program, b.copied, b.environment} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -108,6 +108,7 @@ type builder struct {
 	links  []rootfs.Link
 	dirs   []string // for PATH, before the standard ones
 	code   *rootfs.Code
+	files  []rootfs.Code
 	venv   string
 	mapped []rootfs.Bind
 	root   rootfs.Source // the image, unless it is the host
@@ -153,7 +154,7 @@ func (b *builder) input() {
 	s := &b.plan.Spec
 	b.plan.Input = rootfs.Input{
 		Image: s.Image, Root: b.root, UID: s.User.UID, GID: s.User.GID,
-		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code,
+		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code, Files: b.files,
 		Disk: s.Limits.Disk, DiskInodes: s.Limits.DiskInodes,
 		Proc: s.Proc != "none", Pty: s.Pty, Network: b.plan.Hosts != nil, Terminal: s.TTY, Workdir: s.Workdir,
 		Size: rootfs.Size{Memory: s.Limits.Memory, CPUs: cpus.Count(s.Limits.MilliCPU)},

@@ -48,6 +48,23 @@ func (b *builder) runtimes() error {
 	return nil
 }
 
+// Languages are those whose code can be run in the host's view: what Spec's
+// Program.Lang may be.
+func Languages() []string {
+	f := finder()
+	var list []string
+	for i := range runtimes.Languages {
+		l := &runtimes.Languages[i]
+		if l.File == "" {
+			continue
+		}
+		if _, err := f.Find(l.Name); err == nil {
+			list = append(list, l.Name)
+		}
+	}
+	return list
+}
+
 // interpreter is the path inside of what runs a language or a #! line.
 func (b *builder) interpreter(name string) (string, error) {
 	if !b.host() {

@@ -13,7 +13,7 @@ import (
 
 // digestVersion changes when a field is added, so that two versions of
 // sandglass never give one hash to two meanings.
-const digestVersion = "sandglass policy 7"
+const digestVersion = "sandglass policy 8"
 
 // Digest is the SHA-256 of the whole policy in hex: two runs with the same
 // digest were asked for the same, code and arguments included. A script's path
@@ -44,7 +44,9 @@ func (s Spec) Digest() string {
 	c.hosts(&s)
 	c.flag("pty", s.Pty)
 	c.text("cgroup-parent", s.CgroupParent)
+	c.files(s.Files)
 	c.text("out", s.Out)
+	c.flag("keep", s.Keep)
 	c.flag("force", s.Force)
 	c.flag("stdin", s.Stdin)
 	c.flag("explain-denials", s.ExplainDenials)
@@ -116,6 +118,18 @@ func (c canon) mounts(v []Mount) {
 		c.text("source", m.Source)
 		c.text("target", m.Target)
 		c.flag("write", m.Write)
+	}
+}
+
+func (c canon) files(v []File) {
+	sorted := slices.Clone(v)
+	slices.SortFunc(sorted, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+	c.num("files", int64(len(sorted)))
+	for _, f := range sorted {
+		c.text("name", f.Name)
+		c.text("content", string(f.Content))
+		c.text("source", f.Source)
+		c.flag("exec", f.Exec)
 	}
 }
 

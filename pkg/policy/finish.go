@@ -22,8 +22,9 @@ const MaxCaptured = 256 << 20
 
 const maxEnvFile = 1 << 20
 
-// finish fills what depends on several flags or on the host, and validates.
-func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
+// complete fills what depends on several flags or on the host, and validates.
+// program says what is run.
+func (h Host) complete(p *Parsed, program func() error) error {
 	s := &p.Spec
 	if err := h.absolutePaths(p); err != nil {
 		return err
@@ -34,7 +35,7 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 		return err
 	}
 	p.pending.fileChecked = true
-	if err := h.program(p, rest, verbatim); err != nil {
+	if err := program(); err != nil {
 		return err
 	}
 	if err := h.environment(p); err != nil {
@@ -66,7 +67,7 @@ func (h Host) finish(p *Parsed, rest []string, verbatim bool) error {
 func (h Host) home(p *Parsed) string {
 	s := &p.Spec
 	name, _ := h.LookupEnv("HOME")
-	if name == "" || s.Image == "host" && len(s.Mounts) == 0 && s.Venv == "" && s.Out == "" && s.Program.File == "" &&
+	if name == "" || s.Image == "host" && len(s.Mounts) == 0 && s.Venv == "" && s.Out == "" && s.Program.File == "" && len(s.Files) == 0 &&
 		p.ResultFile == "" && p.Bundle == "" && p.Output == "" && p.Merge == "" && len(p.pending.envFiles) == 0 {
 		return name
 	}
@@ -88,6 +89,9 @@ func (h Host) absolutePaths(p *Parsed) error {
 	}
 	for i := range s.Mounts {
 		list = append(list, &s.Mounts[i].Source)
+	}
+	for i := range s.Files {
+		list = append(list, &s.Files[i].Source)
 	}
 	defer s.dropRepeats()
 	for i := range s.AllowMounts {

@@ -21,6 +21,8 @@ type Parsed struct {
 	Bundle     string // --bundle, of plan: absolute path, "" for none
 	Output     string // --output, of profile learn: absolute path
 	Merge      string // --merge, of profile learn: absolute path, "" for none
+	MaxRunning int64  // --max-running, of session
+	MaxQueued  int64  // --max-queued, of session
 	ResultFile string // absolute path, "" for none
 	ResultFD   int    // at least 3; -1 for none
 	Quiet      bool   // nothing of sandglass's own on stderr but errors
@@ -94,7 +96,7 @@ func (h Host) Parse(command string, args []string) (Parsed, error) {
 		return Parsed{Help: true, ResultFD: -1}, nil
 	}
 	if err == nil {
-		err = h.finish(&p, rest, verbatim)
+		err = h.complete(&p, func() error { return h.program(&p, rest, verbatim) })
 	}
 	if err != nil {
 		return p.refused(), err

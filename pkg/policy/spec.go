@@ -29,7 +29,10 @@ type Spec struct {
 	Pty           bool     // pseudo-terminals inside, whose echo no CPU limit holds
 	CgroupParent  string   // absolute path below the cgroup mount, "" for the default
 
+	Files []File // put into the scratch before the program starts
+
 	Out   string // host directory for artefacts, "" for none
+	Keep  bool   // artefacts come with the result instead, see MaxKept
 	Force bool   // artefacts may overwrite files in Out
 	Stdin bool   // pass the caller's stdin; otherwise it is at end of file
 	TTY   bool   // the program's streams are a terminal of the sandbox's own
@@ -49,6 +52,14 @@ type Program struct {
 	File    string   // host path of a script or an executable
 	Lang    string   // interpreter for Code, or for File instead of its extension
 	Args    []string // arguments after Code or File
+}
+
+// File is one file that is the program's own when it starts.
+type File struct {
+	Name    string // below /work: relative and clean
+	Content []byte
+	Source  string // host path to copy from instead of Content, "" for none
+	Exec    bool   // mode 0755 instead of 0644
 }
 
 // User is the identity inside. It is never the host's.

@@ -35,7 +35,7 @@ const (
 func (s *Spec) Validate() error {
 	for _, check := range []func(*Spec) error{
 		checkProgram, checkArguments, checkTimes, checkSizes, checkCounts, checkIO,
-		checkHosts, checkIdentity, checkWords, checkHostPaths, checkMounts,
+		checkHosts, checkIdentity, checkWords, checkHostPaths, checkMounts, checkFiles, checkKept,
 	} {
 		if err := check(s); err != nil {
 			return err

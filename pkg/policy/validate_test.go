@@ -233,7 +233,7 @@ func TestCheckSource(t *testing.T) {
 	}
 }
 
-const goldenDigest = "21f4cd51348e324c59875e67f9d3cfd8e1e075c31462210869a41ceae6fc6415"
+const goldenDigest = "14dcfc607f307b931db7565eb31ab482097b44b379de0cb6f5676513eba59827"
 
 func TestDigest(t *testing.T) {
 	s := okSpec()
@@ -244,6 +244,7 @@ func TestDigest(t *testing.T) {
 	a.Mounts, b.Mounts = []Mount{{"/a", "/x", false}, {"/b", "/y", true}}, []Mount{{"/b", "/y", true}, {"/a", "/x", false}}
 	a.Env, b.Env = []string{"A=1", "B=2"}, []string{"B=2", "A=1"}
 	a.AllowDegraded, b.AllowDegraded = []string{"cpu", "io"}, []string{"io", "cpu"}
+	a.Files, b.Files = []File{{Name: "a"}, {Name: "b"}}, []File{{Name: "b"}, {Name: "a"}}
 	a.AllowMounts, b.AllowMounts = []string{"/a", "/b"}, []string{"/b", "/a"}
 	a.Limits.IO, b.Limits.IO = []IOLimit{{Device: "/dev/a"}, {Device: "/dev/b"}}, []IOLimit{{Device: "/dev/b"}, {Device: "/dev/a"}}
 	if a.Digest() != b.Digest() {
@@ -265,6 +266,7 @@ func TestDigestCoversEveryField(t *testing.T) {
 		s := okSpec()
 		s.Mounts = []Mount{{"/a", "/b", false}}
 		s.Limits.IO = []IOLimit{{Device: "/dev/a", ReadBPS: 1}}
+		s.Files = []File{{Name: "a", Content: []byte("b")}}
 		return s
 	}
 	plain := base()
@@ -304,8 +306,8 @@ func TestDigestCoversEveryField(t *testing.T) {
 		seen[s.Digest()] = path
 	}
 	visit("Spec", func(s *Spec) reflect.Value { return reflect.ValueOf(s).Elem() })
-	if len(seen) != 56 {
-		t.Errorf("%d changes were tried, want 56", len(seen))
+	if len(seen) != 62 {
+		t.Errorf("%d changes were tried, want 62", len(seen))
 	}
 }
 

@@ -209,6 +209,8 @@ func (e *encoder) artifact(a *Artifact) {
 	e.maybe(`,"sha256":`, a.SHA256)
 	e.maybe(`,"target":`, a.Target)
 	e.maybe(`,"skipped":`, a.Skipped)
+	e.maybe(`,"text":`, a.Text)
+	e.maybe(`,"base64":`, a.Base64)
 	e.raw("}")
 }
 
@@ -290,4 +292,13 @@ func (e *encoder) special(r rune) {
 func steers(r rune) bool {
 	return r >= 0x7f && r <= 0x9f ||
 		r == 0x061c || r == 0x200e || r == 0x200f || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+}
+
+// AppendText appends s as a JSON string, with a result's escapes.
+func AppendText(b []byte, s string) []byte {
+	buf := bytes.NewBuffer(b)
+	e := &encoder{w: bufio.NewWriter(buf)}
+	e.text("", s)
+	e.w.Flush()
+	return buf.Bytes()
 }

@@ -158,4 +158,7 @@ type Artifact struct {
 	SHA256     string `json:"sha256,omitempty"`
 	Target     string `json:"target,omitempty"` // a symlink's text; links are never made or followed
 	Skipped    string `json:"skipped,omitempty"`
+	// Text or Base64 is a file's content where the result brings it, as in a Stream.
+	Text   string `json:"text,omitempty"`
+	Base64 string `json:"base64,omitempty"`
 }

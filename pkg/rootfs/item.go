@@ -49,8 +49,8 @@ type Bind struct {
 // View is a host directory of the sandbox's own cgroup, shown read-only.
 type View struct{ HostPath, Name string }
 
-// Code is one file that is copied to /code: its bytes, or a file of the host's
-// that was opened when it was judged.
+// Code is one file that is copied in: its bytes, or a file of the host's that was
+// opened when it was judged.
 type Code struct {
 	Name     string
 	Content  []byte
@@ -69,6 +69,7 @@ type Input struct {
 	Names      []Link // extra names for interpreters, e.g. python for python3
 	Mounts     []Bind
 	Code       *Code
+	Files      []Code // put into Work, by relative names
 	Disk       int64
 	DiskInodes int64
 	Proc       bool

@@ -37,8 +37,27 @@ func (p *planner) code() {
 	if c.Exec {
 		mode = 0o555
 	}
-	op := wire.Op{Kind: wire.OpCopy, Target: filepath.Join(CodeDir, c.Name), Mode: mode, Size: uint64(c.Size), FD: wire.NoFD}
+	p.copy(c, filepath.Join(CodeDir, c.Name), mode)
+}
+
+func (p *planner) copy(c *Code, target string, mode uint32) {
+	op := wire.Op{Kind: wire.OpCopy, Target: target, Mode: mode, Size: uint64(c.Size), FD: wire.NoFD}
 	p.items = append(p.items, Item{Op: op, Content: c.Content, File: c.File, CopyFrom: c.CopyFrom})
+}
+
+// files copies what the caller hands in into the scratch, where it is the
+// program's own: its size and its inodes count, and it goes with the rest. Missing
+// directories are made. Nothing of the program's is there yet, so that no link of
+// its could lead a name elsewhere.
+func (p *planner) files() {
+	for i := range p.in.Files {
+		f := &p.in.Files[i]
+		mode := uint32(0o644)
+		if f.Exec {
+			mode = 0o755
+		}
+		p.copy(f, Work+"/"+f.Name, mode)
+	}
 }
 
 // mountPoints makes the targets of the caller's mounts while the root can still
@@ -193,6 +212,7 @@ func (p *planner) scratch() {
 			p.add(wire.Op{Kind: wire.OpFile, Target: m.Target, Mode: 0o644})
 		}
 	}
+	p.files()
 }
 
 // home is where HOME is mounted: an image without /home keeps it in /work.

@@ -73,7 +73,7 @@ func (r *runner) fillLimits() {
 	set("file_size", l.MaxFileSize(), "bytes", result.ByRlimit)
 	set("stack", l.Stack, "bytes", result.ByRlimit)
 	set("core", 0, "bytes", result.ByRlimit)
-	if r.spec.Out != "" {
+	if r.spec.Out != "" || r.spec.Keep {
 		set("out_files", l.OutFiles, "count", result.ByClock)
 		set("out_bytes", l.OutBytes, "bytes", result.ByClock)
 	}

@@ -73,8 +73,20 @@ func (r *runner) notCollected(err error) {
 		if e == context.Canceled {
 			e = errAborted
 		}
-		r.incomplete("--out "+quote(r.spec.Out)+": "+e.Error(), r.remedy(e)...)
+		where := "--out " + quote(r.spec.Out)
+		if r.spec.Keep {
+			where = "artifacts"
+		}
+		r.incomplete(where+": "+e.Error(), r.remedy(e)...)
 	}
+}
+
+// most is n, or as much of it as the way of the artefacts takes.
+func (r *runner) most(n int64) int64 {
+	if r.spec.Keep {
+		return min(n, policy.MaxKept)
+	}
+	return n
 }
 
 func (r *runner) remedy(err error) []string {
@@ -92,7 +104,7 @@ func (r *runner) remedy(err error) []string {
 			case artifacts.KindFiles:
 				hints = append(hints, "--out-files "+strconv.FormatInt(max(2*l.OutFiles, l.OutFiles+int64(e.Count)), 10))
 			case artifacts.KindBytes:
-				hints = append(hints, "--out-limit "+policy.FormatSize(2*l.OutBytes))
+				hints = append(hints, "--out-limit "+policy.FormatSize(r.most(2*l.OutBytes)))
 			case artifacts.KindDepth:
 				hints = append(hints, "tar -cf /out/all.tar -C /work .   # at the program's end, instead of many levels")
 			}

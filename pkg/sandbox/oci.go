@@ -16,6 +16,10 @@ func OCI(s Spec) (*oci.Bundle, error) {
 		return nil, refusal.Newf("--oci: a list of hosts has no words in the OCI runtime specification: its relay is sandglass itself").
 			Hint("leave --allow-host out: what is written is a sandbox without a network")
 	}
+	if len(s.Files) > 0 {
+		return nil, refusal.Newf("--oci: files are put into a scratch that is made for each run, which the OCI runtime specification has no words for").
+			Hint("-v \"$PWD/data:/data:ro\"")
+	}
 	p, err := plan.Build(s.Spec)
 	if err != nil {
 		return nil, err

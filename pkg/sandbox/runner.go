@@ -184,7 +184,7 @@ func (r *runner) build() error {
 		b.Config.InitSeccomp = own.BPF
 	}
 	b.Config.Writable = rootfs.Writable(p.Input)
-	if s.Out != "" {
+	if s.Out != "" || s.Keep {
 		b.Config.OutDir = rootfs.Out
 	}
 	if err := r.connect(); err != nil {
@@ -249,7 +249,13 @@ func (r *runner) collect(ctx context.Context, end *launch.Ending) {
 	if end.Owned != nil {
 		by = end.Owned
 	}
-	list, err := artifacts.CollectOwned(ctx, int(end.OutDir.Fd()), by, r.plan.Out, limits, r.spec.Force)
+	var list []result.Artifact
+	var err error
+	if r.spec.Keep {
+		list, err = artifacts.Keep(ctx, int(end.OutDir.Fd()), by, limits)
+	} else {
+		list, err = artifacts.CollectOwned(ctx, int(end.OutDir.Fd()), by, r.plan.Out, limits, r.spec.Force)
+	}
 	r.result.Artifacts = list
 	r.notCollected(err)
 }

@@ -6,6 +6,34 @@ func run() Verb {
 	return Verb{Name: "run", Help: "one program in one fresh sandbox", Forms: policy.Forms(), About: policy.About, Notes: policy.Notes, Run: true}
 }
 
+func session() Verb {
+	return Verb{
+		Name: "session", Help: "many programs, each in a fresh sandbox, by requests on stdin",
+		Forms: []string{"session [FLAGS OF RUN] [--max-running N] [--max-queued N]"},
+		About: `Runs many programs, each in a fresh sandbox of its own. Each line on stdin is a
+request, each line on stdout a reply, all in JSON; docs/SESSION.md has them all.
+
+  {"type":"run","id":"1","code":"print(1)","lang":"python"}
+  {"type":"run","id":"2","command":["sh","-c","cat in; echo x >/out/y"],
+   "files":[{"path":"in","text":"hello"}],"artifacts":{"inline":"1m"},
+   "options":{"memory":"512m","timeout":"5s"},"output":"stream"}
+  {"type":"cancel","id":"2"}
+
+The flags are defaults: a request's options have the same names and replace them,
+or are added where a flag may be repeated. --allow-degraded, --allow-mount and
+--cgroup-parent hold for all runs and are no options of a request.
+`,
+		Flags: policy.SessionFlags(),
+		Run:   true,
+		Notes: `At the end of stdin all that was accepted is finished and answered. A signal, or a
+reader of stdout that goes away, ends every run at once. Exit code 0, 128+n for
+signal n, 125 when it cannot start or nobody reads.
+
+The other flags: sandglass help run
+`,
+	}
+}
+
 func asJSON(help string) policy.Flag { return policy.Flag{Name: "json", Bool: true, Help: help} }
 
 func check() Verb {

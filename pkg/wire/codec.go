@@ -188,6 +188,7 @@ func (o *Op) encode(e *encoder) {
 	e.bool(o.Recursive)
 	e.uint(uint64(o.Mode))
 	e.uint(o.Size)
+	e.uint(o.Offset)
 	e.uint(o.Inodes)
 	e.uint(o.Dev)
 	e.uint(o.Ino)
@@ -230,6 +231,6 @@ func decodeOp(d *decoder) Op {
 	return Op{
 		Kind: Kind(d.byte()), Source: d.string(), Target: d.string(), FD: d.fd(),
 		Attr: Attr(d.byte()), Recursive: d.bool(), Mode: d.uint32(), Size: d.uint(),
-		Inodes: d.uint(), Dev: d.uint(), Ino: d.uint(), Data: d.bytes(),
+		Offset: d.uint(), Inodes: d.uint(), Dev: d.uint(), Ino: d.uint(), Data: d.bytes(),
 	}
 }

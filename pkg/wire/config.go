@@ -100,7 +100,7 @@ const (
 	OpRoot   Kind = iota + 1 // tmpfs over "/" that becomes the new root
 	OpDir                    // directory Target with Mode, parents 0755
 	OpFile                   // regular file Target with Mode and Data
-	OpCopy                   // regular file Target with Mode and the bytes of FD, at most Size
+	OpCopy                   // regular file Target with Mode and the bytes of FD from Offset on, at most Size
 	OpLink                   // symbolic link Target with text Source
 	OpBind                   // host path Source, verified to be Dev:Ino, on Target
 	OpTree                   // detached mount FD on Target
@@ -143,6 +143,7 @@ type Op struct {
 	Recursive bool
 	Mode      uint32
 	Size      uint64
+	Offset    uint64
 	Inodes    uint64
 	Dev, Ino  uint64 // identity of Source as the supervisor checked it; 0 is not checked
 	Data      []byte

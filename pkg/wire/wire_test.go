@@ -20,6 +20,7 @@ func sample() *Config {
 			{Kind: OpRoot, FD: NoFD, Mode: 0o755, Size: 1 << 20, Inodes: 64},
 			{Kind: OpBind, Source: "/usr", Target: "/usr", FD: NoFD, Attr: ReadOnly | NoSuid, Recursive: true, Dev: 254, Ino: 1 << 40},
 			{Kind: OpFile, Target: "/etc/hosts", FD: NoFD, Mode: 0o644, Data: []byte("127.0.0.1\tlocalhost\n\x00\xff")},
+			{Kind: OpCopy, Target: "/work/in", FD: 5, Mode: 0o644, Size: 7, Offset: 1 << 20},
 			{Kind: OpPivot, FD: NoFD},
 		},
 		Loopback: true, Routes: []Route{{Addr: []byte{198, 18, 0, 0}, Bits: 15}, {Addr: make([]byte, 16), Bits: 64, Optional: true}},

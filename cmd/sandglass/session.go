@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/plan"
+	"sandglass/pkg/policy"
+	"sandglass/pkg/sandbox"
+	"sandglass/pkg/sandbox/outside"
+	"sandglass/pkg/session"
+)
+
+func sessionCommand(args []string) int {
+	s, err := policy.ParseSession(args, int64(runtime.NumCPU()))
+	if err != nil {
+		return fail(err)
+	}
+	if s.Help {
+		return emit(usage("session"))
+	}
+	until := untilSignal(nil)
+	defer until.stop()
+	ctx, cancel := context.WithCancelCause(until.ctx)
+	defer cancel(nil)
+	go func() {
+		waitNoReader(os.Stdout)
+		cancel(errors.Join(session.ErrGone, syscall.EPIPE))
+	}()
+	err = session.Serve(ctx, session.Config{
+		Version: version, Languages: plan.Languages(), Defaults: s.Defaults, Running: s.Running, Queued: s.Queued,
+		Run: func(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
+			spec.Outside, spec.Abort = outside.New, until.second
+			return sandbox.Run(ctx, spec)
+		},
+	}, os.Stdin, os.Stdout)
+	return sessionCode(err, int(until.got.Load()))
+}
+
+// sessionCode is what a session exits with.
+func sessionCode(err error, sig int) int {
+	switch {
+	case sig != 0:
+		return 128 + sig
+	case err == nil:
+		return 0
+	case errors.Is(err, session.ErrStuck):
+		return fail(refusal.Newf("writing stdout: %v", err).Hint("read the replies until stdout ends   # while the requests are written, and after"))
+	case errors.Is(err, session.ErrGone):
+		return stdoutCode(err)
+	}
+	return fail(refusal.Newf("reading stdin: %v", err).Hint("sandglass session --help"))
+}
+
+// waitNoReader waits until nobody reads what is written to f. Without it a session
+// whose client died would run on until the next reply.
+func waitNoReader(f *os.File) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		for fds[0].Revents == 0 {
+			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+				return
+			}
+		}
+	})
+}
