@@ -187,7 +187,7 @@ func TestServersThatFail(t *testing.T) {
 		printed(t, o, "connected b'x'\nECONNRESET\n")
 		connections(t, o, listed+" "+good4+" reset")
 		o = w.attempt(t, who, list, all("ECONNRESET", "named v4.good.example 7002", "tcp 127.0.0.1 7002")...)
-		connections(t, o, "v4.good.example:7002  unreachable")
+		connections(t, o, "v4.good.example:7002 "+good4+" unreachable")
 		if c := o.Result.Network.Connections[0]; c.Error != "connection refused" {
 			t.Errorf("%+v", c)
 		}
@@ -195,7 +195,7 @@ func TestServersThatFail(t *testing.T) {
 			return // ten seconds, once
 		}
 		o = w.attempt(t, who, list, try{"port dead.example 7000", "ECONNRESET"})
-		connections(t, o, "dead.example:7000  unreachable")
+		connections(t, o, "dead.example:7000 "+dead4+" unreachable")
 	})
 }
 

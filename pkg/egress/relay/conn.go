@@ -196,6 +196,14 @@ func (c *conn) cut(v result.Verdict, err error) {
 	}
 }
 
+// dialling notes where a packet of the host's goes, whatever becomes of it: who has
+// a listed name chooses the address, and the result must say which it was.
+func (c *conn) dialling(addr netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dialled = addr
+}
+
 // dialledTo takes the host's socket over, unless the connection is over by now.
 func (c *conn) dialledTo(out *net.TCPConn, addr netip.Addr) bool {
 	c.mu.Lock()
@@ -221,7 +229,7 @@ func (c *conn) result() result.Connection {
 	if c.name == "" {
 		r.Host = c.dest.Addr().String()
 	}
-	if c.outside != nil {
+	if c.dialled.IsValid() {
 		r.Address = c.dialled.String()
 	}
 	return r

@@ -76,9 +76,11 @@ func (c *conn) dial(addrs []netip.Addr) bool {
 		return false
 	}
 	begun := time.Now()
+	order := takeTurns(addrs)
+	c.dialling(order[0])
 	ctx, cancel := context.WithTimeout(c.ctx, dialTime)
 	defer cancel()
-	out, addr, err := race(ctx, takeTurns(addrs), c.dialOne, reset)
+	out, addr, err := race(ctx, order, c.dialOne, reset)
 	if err == nil {
 		return c.dialledTo(out, addr)
 	}

@@ -178,16 +178,17 @@ func TestUnreachable(t *testing.T) {
 		{"nothing", func(context.Context, string) ([]netip.Addr, error) { return nil, nil }, "the name has no address"},
 		{"nobody listens", nil, "connection refused"},
 	} {
-		s := listen(t)
+		s, dialled := listen(t), ""
 		if c.lookup == nil {
 			s.Close()
+			dialled = "127.0.0.1"
 		}
 		w := build(t, setup{server: s, cfg: Config{Lookup: c.lookup}})
 		w.resets()
 		if c.lookup != nil {
 			s.untouched(t)
 		}
-		same(t, w.end(), result.Connection{Host: host, Port: s.port, Verdict: result.Unreachable, Error: c.why})
+		same(t, w.end(), result.Connection{Host: host, Port: s.port, Address: dialled, Verdict: result.Unreachable, Error: c.why})
 	}
 }
 
