@@ -24,8 +24,9 @@ all: build
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-build: ## bin/sandglass, one static file
+build: ## bin/sandglass, one static file, and bin/sandglass-image, which imports images
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandglass ./cmd/sandglass
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o bin/sandglass-image ./cmd/sandglass-image
 
 dist: ## what is released, made twice and compared, in build/dist: docs/PACKAGES.md; VERSION=1.2.3 for a release
 	$(GO) run ./packaging/dist $(if $(filter command line environment,$(origin VERSION)),-version $(VERSION))
@@ -83,8 +84,9 @@ profiles: bin/seccompc ## compile seccomp-profiles/*.json
 check-profiles: bin/seccompc ## compare the compiled profiles with their sources
 	bin/seccompc -all -check seccomp-profiles/*.json
 
-install: build ## PREFIX/bin/sandglass, PREFIX is /usr/local; for one user PREFIX=$$HOME/.local
+install: build ## PREFIX/bin/sandglass and sandglass-image, PREFIX is /usr/local; for one user PREFIX=$$HOME/.local
 	install -D -m 0755 bin/sandglass $(DESTDIR)$(PREFIX)/bin/sandglass
+	install -D -m 0755 bin/sandglass-image $(DESTDIR)$(PREFIX)/bin/sandglass-image
 
 clean: ## remove what was built
 	rm -rf bin build out

@@ -9,6 +9,7 @@ require (
 
 require (
 	github.com/containerd/cgroups/v3 v3.1.3
+	github.com/klauspost/compress v1.18.0
 	github.com/opencontainers/runc v1.5.3
 	github.com/opencontainers/runtime-spec v1.3.0
 	github.com/seccomp/libseccomp-golang v0.12.0

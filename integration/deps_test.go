@@ -101,8 +101,9 @@ var imports = map[string][]string{
 	"internal/deliver":  {},
 	"pkg/hostpath":      {"internal/deliver"},
 	"pkg/artifacts":     {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
-	"pkg/policy":        {"pkg/hostpath", "pkg/egress/hosts", "internal/refusal"},
 	"pkg/verbs":         {"pkg/policy"},
+	"pkg/image":         {"pkg/hostpath", "internal/refusal"},
+	"pkg/policy":        {"pkg/hostpath", "pkg/image", "pkg/egress/hosts", "internal/refusal"},
 	"pkg/denials":       {"pkg/result", "pkg/seccomp/bpfvm", "pkg/seccomp/sysnum", "internal/sys"},
 	"pkg/rootfs":        {"pkg/wire", "internal/refusal", "rootfs"},
 	"pkg/runtimes":      {"internal/refusal"},
@@ -132,7 +133,7 @@ var forbidden = map[string][]string{
 	"pkg/egress/hosts": {"net", "net/url", "regexp"}, "pkg/egress/names": {"net"}, "pkg/egress/reach": {"net"},
 
 	"pkg/runtimes": {"os/exec"}, "pkg/policy": {"os/exec"}, "pkg/plan": {"os/exec"}, "pkg/rootfs": {"os/exec"}, "pkg/launch": {"os/exec"},
-	"pkg/sandbox": {"os/exec"}, "pkg/artifacts": {"os/exec"}, "pkg/cgroup": {"os/exec"}, "pkg/hostpath": {"os/exec"}, "cmd/sandglass": {"os/exec"},
+	"pkg/sandbox": {"os/exec"}, "pkg/artifacts": {"os/exec"}, "pkg/cgroup": {"os/exec"}, "pkg/hostpath": {"os/exec"}, "pkg/image": {"os/exec"}, "cmd/sandglass": {"os/exec"},
 }
 
 func TestImports(t *testing.T) {

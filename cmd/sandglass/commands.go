@@ -23,6 +23,7 @@ func commands() []command {
 		{"doctor", doctorCommand},
 		{"plan", planCommand},
 		{"profile", profileCommand},
+		{"image", imageCommand},
 		{"sweep", sweepCommand},
 		{"version", versionCommand},
 	}

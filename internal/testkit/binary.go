@@ -54,6 +54,25 @@ func Binary(t testing.TB) string {
 	return b
 }
 
+var imageTool = sync.OnceValues(func() (string, error) {
+	d, err := dir()
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(d, "sandglass-image")
+	return out, GoBuild(out, "sandglass/cmd/sandglass-image")
+})
+
+// ImageTool is the path of sandglass-image.
+func ImageTool(t testing.TB) string {
+	t.Helper()
+	b, err := imageTool()
+	if err != nil {
+		t.Fatalf("sandglass-image: %v", err)
+	}
+	return b
+}
+
 // GoBuild builds a package of this module as a release is built.
 func GoBuild(out, pkg string) error {
 	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", out, pkg)

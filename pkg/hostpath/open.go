@@ -20,6 +20,21 @@ func openat2(dir int, name string, flags uint64, mode uint32) (int, error) {
 	}
 }
 
+// Beneath opens a name below an open directory, without any link on its way and
+// without a way out of that directory: what lies there may be hostile.
+func Beneath(dir int, name string, flags int, mode uint32) (int, error) {
+	how := &unix.OpenHow{
+		Flags: uint64(flags) | unix.O_CLOEXEC | unix.O_NOFOLLOW, Mode: uint64(mode),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_XDEV,
+	}
+	for {
+		fd, err := unix.Openat2(dir, name, how)
+		if err != unix.EINTR && err != unix.EAGAIN { // EAGAIN: a rename elsewhere, see openat2(2)
+			return fd, err
+		}
+	}
+}
+
 // OpenDir pins a directory whose path has no links: O_PATH, for the *at calls.
 // One that was put on the way since is an error, ELOOP.
 func OpenDir(resolved string) (int, error) {

@@ -42,6 +42,9 @@ func (b *builder) image() error {
 		return nil
 	}
 	path := b.plan.Spec.Image
+	if policy.Imported(path) {
+		return b.imported(path)
+	}
 	real, err := b.judge("image", path, false)
 	if err != nil {
 		return err

@@ -153,7 +153,7 @@ func (b *builder) host() bool { return b.plan.Spec.Image == "host" }
 func (b *builder) input() {
 	s := &b.plan.Spec
 	b.plan.Input = rootfs.Input{
-		Image: s.Image, Root: b.root, UID: s.User.UID, GID: s.User.GID,
+		Image: s.Image, Imported: policy.Imported(s.Image), Root: b.root, UID: s.User.UID, GID: s.User.GID,
 		Interpret: b.binds, Names: b.links, Mounts: b.mapped, Code: b.code, Files: b.files,
 		Disk: s.Limits.Disk, DiskInodes: s.Limits.DiskInodes,
 		Proc: s.Proc != "none", Pty: s.Pty, Network: b.plan.Hosts != nil, Terminal: s.TTY, Workdir: s.Workdir,

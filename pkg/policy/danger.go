@@ -70,7 +70,7 @@ const homeShell = ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases 
 // homeStartup are further paths below a home directory that the host runs code
 // from: harmless to read.
 const homeStartup = ".xinitrc .xprofile .xsession .xsessionrc .inputrc .vimrc .vim .emacs .emacs.d .pythonrc" +
-	" .local/bin .local/lib .local/share/applications .local/share/systemd bin .gdbinit .tmux.conf .screenrc .npm-global" +
+	" .local/bin .local/lib .local/share/sandglass .local/share/applications .local/share/systemd bin .gdbinit .tmux.conf .screenrc .npm-global" +
 	" .irbrc .Rprofile .julia .ipython .duckdbrc .sqliterc" +
 	" .psqlrc .selected_editor .pam_environment .nanorc .wezterm.lua .lesskey .asdf .volta .deno .bun .local/share/mise" +
 	" .cargo/bin .rustup .pyenv .rbenv .nvm .sdkman .oh-my-zsh .hgrc .mailcap .forward .rhosts .k5login"

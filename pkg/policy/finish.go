@@ -81,7 +81,7 @@ func (h Host) home(p *Parsed) string {
 func (h Host) absolutePaths(p *Parsed) error {
 	s := &p.Spec
 	list := []*string{&s.Venv, &s.Out, &s.Program.File, &p.ResultFile, &p.Bundle, &p.Output, &p.Merge}
-	if s.Image != "host" {
+	if s.Image != "host" && !Imported(s.Image) {
 		list = append(list, &s.Image)
 	}
 	if seccompIsFile(s.Seccomp) {
@@ -157,7 +157,7 @@ func (h Host) readCode() ([]byte, error) {
 // environment joins --env-file and --env; of one name the last wins, as in
 // docker run. Only variables that are named one by one come from the caller.
 func (h Host) environment(p *Parsed) error {
-	var all []string
+	all := slices.Clone(p.pending.config.Env) // an image's own are the first to be replaced
 	for _, name := range p.pending.envFiles {
 		lines, err := h.envFile(&p.Spec, name)
 		if err != nil {

@@ -13,8 +13,10 @@ func programFlags() []Flag {
 			Help: "run CODE; needs --lang; what follows the flags are its arguments"},
 		{Name: "lang", Arg: "NAME", Group: groupProgram, Set: text(func(p *Parsed) *string { return &p.Spec.Program.Lang }),
 			Help: "language of the code, or of a script instead of its extension"},
-		{Name: "image", Arg: "host|DIR", Default: "host", Group: groupProgram, Set: setImage,
+		{Name: "image", Arg: "host|DIR|NAME", Default: "host", Group: groupProgram, Set: setImage,
 			Help: "root to run in; the first word is then never taken for one"},
+		{Name: "entrypoint", Arg: "COMMAND", Group: groupProgram, Set: setEntrypoint,
+			Help: "run COMMAND before the words of the command line, instead of what the image says; \"\" for nothing"},
 		{Name: "env", Short: "e", Arg: "K[=V]", Group: groupProgram, Many: true, Set: setEnv,
 			Help: "set a variable; K alone passes on the caller's value of that one"},
 		{Name: "env-file", Arg: "FILE", Group: groupProgram, Many: true, Set: setEnvFile,
@@ -46,13 +48,17 @@ func setImage(p *Parsed, v string) error {
 	if v == "" {
 		return refusal.Newf("the value is empty")
 	}
+	p.pending.image = true
 	if v != "host" && !strings.Contains(v, "/") {
-		return refusal.Newf("%s is neither host nor a directory", quote(v)).
-			Hint("--image host").
-			Hint("--image %s   # if it is a directory", refusal.Shell("./"+v))
+		p.pending.named = v // looked up when the rest of the line is read
+		return nil
 	}
 	p.Spec.Image = v
-	p.pending.image = true
+	return nil
+}
+
+func setEntrypoint(p *Parsed, v string) error {
+	p.pending.entrypoint = &v
 	return nil
 }
 

@@ -12,7 +12,7 @@ func refusedFlags() []Flag {
 		noDev   = "a device node leads around every limit and into the kernel's drivers"
 		perCPU  = "it is relative to the host's other load, so it bounds nothing"
 		noName  = "a sandbox lives for one run and has no record to keep it in"
-		noImage = "images have no settings of their own here"
+		noImage = "an image is what was imported, for this machine"
 		noStop  = "a sandbox is never asked to stop: at its limit the whole tree is killed"
 		noLog   = "there is no daemon that keeps logs; stdout and stderr are the caller's"
 	)
@@ -64,7 +64,6 @@ func refusedFlags() []Flag {
 		weak("label", "l", noName, ""),
 		weak("label-file", "", noName, ""),
 		weak("cidfile", "", noName, "--result FILE"),
-		weak("entrypoint", "", noImage, "sandglass run host COMMAND"),
 		weak("platform", "", noImage, ""),
 		weak("health-cmd", "", noImage, ""),
 		weak("stop-timeout", "", noStop, "--timeout 10s"),

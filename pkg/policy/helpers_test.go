@@ -12,6 +12,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
+	"sandglass/pkg/image"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -58,7 +59,23 @@ func testHost() Host {
 			v, ok := vars[k]
 			return v, ok
 		},
+		Image: testImage,
 	}
+}
+
+// testImage knows two images: one with settings, one without.
+func testImage(ref string) (string, image.Config, error) {
+	switch ref {
+	case "set":
+		return image.DigestPrefix + strings.Repeat("5e", 32), image.Config{
+			Env: []string{"PATH=/opt/bin", "A=image", "B=image"}, Entrypoint: []string{"/entry", "-x"}, Cmd: []string{"cmd", "arg"}, WorkingDir: "/app", User: "0",
+		}, nil
+	case "bare", "python3":
+		return image.DigestPrefix + strings.Repeat("ba", 32), image.Config{}, nil
+	case "broken":
+		return "", image.Config{}, refusal.Newf("image store /s: images/x: broken")
+	}
+	return "", image.Config{}, image.ErrNone
 }
 
 // words splits a command line at spaces, outside of single quotes.

@@ -11,6 +11,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
+	"sandglass/pkg/image"
 )
 
 // Parsed is a command line: a valid Spec and what the caller wants to see.
@@ -35,7 +36,10 @@ type Parsed struct {
 type pending struct {
 	given      map[string]string // flag name: value, to catch a change of mind
 	image      bool
-	stdin      bool // "-": the code comes from stdin
+	named      string       // --image by name or digest, not looked up yet
+	config     image.Config // of an imported image
+	entrypoint *string      // --entrypoint
+	stdin      bool         // "-": the code comes from stdin
 	memorySwap int64
 	env        []string
 	envFiles   []string
@@ -51,6 +55,8 @@ type Host struct {
 	Resolve   func(string) (string, error)      // the path without links
 	Getwd     func() (string, error)
 	LookupEnv func(string) (string, bool)
+	// Image is the digest and the settings of an imported image; image.ErrNone for none.
+	Image func(ref string) (string, image.Config, error)
 }
 
 // OSHost is the real one.
@@ -60,7 +66,7 @@ func OSHost() Host {
 		return f, err
 	}
 	// Not os.Getwd, which believes $PWD: a relative path then led through its links.
-	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Resolve: filepath.EvalSymlinks, Getwd: unix.Getwd, LookupEnv: os.LookupEnv}
+	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Resolve: filepath.EvalSymlinks, Getwd: unix.Getwd, LookupEnv: os.LookupEnv, Image: image.Lookup}
 }
 
 // ParseRun reads the arguments that follow "sandglass run". An error is a

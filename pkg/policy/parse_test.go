@@ -47,6 +47,7 @@ func TestFlags(t *testing.T) {
 		{"--device-write-iops=/dev/vda:100 --device-read-bps /dev/vda:4k", device(IOLimit{WriteIOP: 100, ReadBPS: 4096})},
 
 		{"--image host", same},
+		{"--entrypoint= | --entrypoint ''", same},
 		{"--image ./root | --image=/w/root/", func(p *Parsed) { p.Spec.Image = "/w/root" }},
 		{"--env A=1 | -e A=1 | -eA=1 | -e A=0 -e A=1 | --env=A=1", func(p *Parsed) { p.Spec.Env = []string{"A=1"} }},
 		{"-e TOKEN -e EMPTY -e X=", func(p *Parsed) { p.Spec.Env = []string{"TOKEN=t0p", "EMPTY=", "X="} }},

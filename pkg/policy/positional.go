@@ -15,10 +15,14 @@ import (
 //	after "--"           a command, word for word
 //	host [--] WORD...    a command in the host's view
 //	DIR WORD...          a command in that root, when DIR has a slash and is a directory
+//	NAME [WORD...]       an imported image; the words take the place of its command
 //	FILE WORD...         that script or executable, when it is a regular file of the host
 //	WORD...              a command
 func (h Host) program(p *Parsed, rest []string, verbatim bool) error {
 	prog := &p.Spec.Program
+	if err := h.namedImage(p); err != nil {
+		return err
+	}
 	switch {
 	case p.pending.stdin && len(prog.Code) > 0:
 		return refusal.Newf("both -c and - give code").Hint("sandglass run -c 'print(1)' --lang python")
@@ -31,11 +35,10 @@ func (h Host) program(p *Parsed, rest []string, verbatim bool) error {
 	case len(prog.Code) > 0:
 		prog.Args = rest
 		return nil
-	case len(rest) == 0:
-		return noProgram("nothing to run")
 	case verbatim:
-		prog.Command = rest
-		return nil
+		return p.command(rest)
+	case len(rest) == 0:
+		return p.command(nil)
 	}
 	return h.words(p, rest)
 }
@@ -51,19 +54,26 @@ func (h Host) words(p *Parsed, rest []string) error {
 	switch {
 	case p.pending.image: // the next word is the program, even one called host
 	case first == "host":
-		prog.Command = afterImage(rest)
-		if len(prog.Command) == 0 {
+		if len(afterImage(rest)) == 0 && p.pending.entrypoint == nil {
 			return noProgram("no command after the image host")
 		}
-		return nil
+		return p.command(afterImage(rest))
 	case slash && isDir:
-		p.Spec.Image, prog.Command = first, afterImage(rest)
-		if len(prog.Command) == 0 {
+		p.Spec.Image = first
+		if len(afterImage(rest)) == 0 && p.pending.entrypoint == nil {
 			return refusal.Newf("%s is a directory and no command follows it", quote(first)).
 				Hint("sandglass run %s COMMAND", refusal.Shell(first))
 		}
-		return nil
-	case err != nil && isImageName(first):
+		return p.command(afterImage(rest))
+	}
+	if !p.pending.image && !(isFile && isSource(first)) {
+		if found, err := h.imported(p, first); err != nil {
+			return err
+		} else if found {
+			return p.command(afterImage(rest))
+		}
+	}
+	if !p.pending.image && err != nil && isImageName(first) {
 		return noImage(first, rest[1:])
 	}
 	switch {
@@ -80,7 +90,7 @@ func (h Host) words(p *Parsed, rest []string) error {
 			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))).
 			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
 	default:
-		prog.Command = rest
+		return p.command(rest)
 	}
 	return nil
 }
@@ -119,7 +129,8 @@ func noImage(name string, command []string) error {
 	if len(command) > 0 {
 		words = shellWords(command)
 	}
-	return refusal.Newf("there is no image %s: there is host, and every directory", quote(name)).
+	return refusal.Newf("there is no image %s: there is host, every directory, and what was imported", quote(name)).
+		Hint("sandglass image list").
 		Hint("sandglass run host %s", words).
 		Hint("sandglass run -- %s   # if it is a command", shellWords(append([]string{name}, command...)))
 }

@@ -9,7 +9,7 @@ import "time"
 // Spec is one run: what to run, in which root, under which limits. The zero
 // value is not valid; start from Default.
 type Spec struct {
-	Image   string   // "host" (the host's own /usr, read-only) or an absolute directory
+	Image   string   // "host" (the host's own /usr, read-only), an absolute directory, or the digest of an imported image
 	Program Program  // what to run
 	Env     []string // K=V, each name once
 	Workdir string   // absolute path inside, default /work

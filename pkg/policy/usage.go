@@ -14,7 +14,7 @@ const (
 // Forms are the command lines of run, without the name of the binary.
 func Forms() []string {
 	return []string{
-		"run [FLAGS] [host|DIR] COMMAND [ARG...]",
+		"run [FLAGS] [host|DIR|IMAGE] COMMAND [ARG...]",
 		"run [FLAGS] FILE [ARG...]",
 		"run [FLAGS] -c CODE --lang NAME [ARG...]",
 		"run [FLAGS] - --lang NAME [ARG...]       code on stdin",

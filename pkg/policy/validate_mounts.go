@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/image"
 )
 
 // checkHostPaths are the host paths that are not -v: the same places are
@@ -16,6 +17,12 @@ func checkHostPaths(s *Spec) error {
 		{"--image", s.Image, false}, {"--venv", s.Venv, false}, {"--out", s.Out, true},
 	} {
 		if f.path == "" && f.flag != "--image" || f.path == "host" && f.flag == "--image" {
+			continue
+		}
+		if f.flag == "--image" && Imported(f.path) {
+			if !image.IsDigest(f.path) {
+				return refusal.Newf("--image: %s is not a digest", quote(f.path)).Hint("sandglass image list")
+			}
 			continue
 		}
 		if why := badPath(f.path); why != "" {

@@ -28,8 +28,8 @@ func (p *planner) etc() {
 		if !p.etcIn {
 			p.dir("/etc", 0o755)
 			p.synthetic()
-		} else if p.in.Network {
-			p.coverResolver()
+		} else if p.in.Imported || p.in.Network {
+			p.coverNames()
 		}
 		return
 	}
@@ -66,25 +66,33 @@ func (p *planner) synthetic() {
 	p.link("/etc/mtab", "/proc/self/mounts")
 }
 
-// ownResolver lies on the root tmpfs, below what the scratch covers.
-const ownResolver = "/tmp/resolver"
+// ownNames lies on the root tmpfs, below what the scratch covers.
+const ownNames = "/tmp/names"
 
-// resolverFiles say how names are found.
-var resolverFiles = []string{"resolv.conf", "nsswitch.conf"}
+// nameFiles say how names are found, and what this host is called.
+var nameFiles = []string{"resolv.conf", "nsswitch.conf", "hosts", "hostname"}
 
-// coverResolver puts ours over an image's own files, which name resolvers that
-// are out of reach. Without any both glibc and musl ask 127.0.0.1. Over a link
-// nothing can be mounted: resolv.conf of a system with systemd is one that leads
-// to /run, where there is no file here.
-func (p *planner) coverResolver() {
-	p.dir(ownResolver, 0o755)
-	for i, text := range [...]string{etcfiles.ResolvHosts, etcfiles.NsswitchHosts} {
-		f := File{resolverFiles[i], text}
-		if slices.Contains(p.etcLinks, f.Name) {
+// coverNames puts ours over an image's own files. A directory's name resolvers
+// that are out of reach: without any both glibc and musl ask 127.0.0.1. An imported
+// image has a file at each of these names, whatever its archive had there, and is
+// given all of them, as docker does. Over a link nothing can be mounted: resolv.conf
+// of a system with systemd is one that leads to /run, where there is no file here.
+func (p *planner) coverNames() {
+	p.dir(ownNames, 0o755)
+	texts := []string{etcfiles.Resolv, etcfiles.Nsswitch, etcfiles.Hosts, etcfiles.Hostname}
+	if p.in.Network {
+		texts[0], texts[1] = etcfiles.ResolvHosts, etcfiles.NsswitchHosts
+	}
+	names := nameFiles
+	if !p.in.Imported {
+		names = names[:2]
+	}
+	for i, name := range names {
+		if slices.Contains(p.etcLinks, name) {
 			continue
 		}
-		p.file(ownResolver+"/"+f.Name, f.Text)
-		p.add(wire.Op{Kind: wire.OpMask, Source: ownResolver + "/" + f.Name, Target: "/etc/" + f.Name})
+		p.file(ownNames+"/"+name, texts[i])
+		p.add(wire.Op{Kind: wire.OpMask, Source: ownNames + "/" + name, Target: "/etc/" + name})
 	}
 }
 

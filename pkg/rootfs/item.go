@@ -62,7 +62,8 @@ type Code struct {
 
 // Input is everything the plan depends on.
 type Input struct {
-	Image      string // "host" or a directory
+	Image      string // "host", a directory, or an imported image
+	Imported   bool   // an image of the store, which has a place for each of ours in its /etc
 	Root       Source // the directory, as it was judged
 	UID, GID   uint32
 	Interpret  []Bind // interpreters outside the host view, at their own paths
@@ -157,7 +158,7 @@ type planner struct {
 	in       Input
 	items    []Item
 	etcIn    bool     // /etc comes from the image
-	etcLinks []string // of resolverFiles, those that are links there
+	etcLinks []string // of nameFiles, those that are links there
 	shown    []File   // of /proc, see facades
 }
 

@@ -130,8 +130,11 @@ func (p *planner) imageEntry(dir int, root, name string) {
 		return
 	}
 	if name == "etc" {
-		p.etcIn = isDir
-		p.etcLinks = linksIn(dir, name, resolverFiles)
+		if !isDir {
+			return // a file there is none of ours to be mounted in
+		}
+		p.etcIn = true
+		p.etcLinks = linksIn(dir, name, nameFiles)
 	}
 	src := Source{Path: filepath.Join(root, name), Dir: isDir, Dev: uint64(st.Dev), Ino: st.Ino}
 	// Read-only from the start: a mount point that an image lacks must not be

@@ -66,7 +66,7 @@ starts here; 125: it would be refused, and the last line says whether flags help
 func plan() Verb {
 	return Verb{
 		Name: "plan", Help: "print what a run with these flags would do",
-		Forms: []string{"plan [FLAGS] [host|DIR] COMMAND [ARG...]\n       and every other form of sandglass run, with the same flags"},
+		Forms: []string{"plan [FLAGS] [host|DIR|IMAGE] COMMAND [ARG...]\n       and every other form of sandglass run, with the same flags"},
 		About: `Prints what a run with these flags would mount, filter, limit and map, and runs
 nothing. Exit code 0: the command line is good; a run on this host may still be
 refused, and then the last line says why. 125, 126, 127: as a run's refusal.
@@ -106,6 +106,40 @@ seccomp-profiles/README.md.
 				"The exit code is the program's own", Flags: policy.LearnFlags(), Run: true},
 		},
 		Notes: "A file that is there is replaced only where --merge names it, or by compile --force.\n",
+	}
+}
+
+func image() Verb {
+	limit := func(name, arg, help string) policy.Flag { return policy.Flag{Name: name, Arg: arg, Help: help} }
+	return Verb{
+		Name: "image", Help: "import images, list, show, verify, export and remove them",
+		Forms: []string{
+			"image import [FLAGS] FILE|DIR", "image list [--json]", "image show [--json] IMAGE", "image verify [IMAGE...]",
+			"image rm IMAGE...", "image prune", "image export IMAGE DIR",
+		},
+		About: `Images that sandglass run IMAGE runs a program in, see docs/IMAGES.md. An IMAGE is a
+name, or sha256: and at least twelve digits of its digest. The store is
+XDG_DATA_HOME/sandglass, else /var/lib/sandglass for root and
+~/.local/share/sandglass for others. The work is done by sandglass-image, a binary
+that lies beside this one.
+`,
+		Sub: []Verb{
+			{Name: "import", Help: "an archive of docker save, an OCI layout or an archive of one, a tar archive of a root (also gzip, zstd), a directory", Flags: []policy.Flag{
+				limit("name", "NAME[:TAG]", "what it is called; without it as FILE or DIR. What the archive calls itself does not count"),
+				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"},
+				limit("max-files", "N", "files, directories and links (default 400000)"),
+				limit("max-bytes", "SIZE", "of all files together (default 16g)"),
+				limit("max-ratio", "N", "how many times larger than the archive they may be (default 200)"),
+				limit("max-layers", "N", "layers (default 256)"),
+				limit("max-config", "SIZE", "of settings and of lists of layers (default 4m)"),
+			}},
+			{Name: "list", Help: "the names, and the images without one", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},
+			{Name: "show", Help: "settings, layers, size, what was left out and what has no effect inside", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},
+			{Name: "verify", Help: "reads every byte of these images, or of all; exit code 1 when one is not as it was"},
+			{Name: "rm", Help: "takes names away, and images that have no other. One that a run uses stays"},
+			{Name: "prune", Help: "removes images without a name, leftovers of killed imports, contents that no image has"},
+			{Name: "export", Help: "writes an OCI layout with one layer to DIR, which must not be there"},
+		},
 	}
 }
 

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/image"
+	"sandglass/pkg/image/unpack"
+	"sandglass/pkg/policy"
+)
+
+// options of all verbs. Each verb says which of them it takes.
+type options struct {
+	name   string
+	force  bool
+	json   bool
+	limits unpack.Limits
+	rest   []string
+}
+
+// parse reads flags, which may stand before and after the words.
+func parse(verb string, args []string, allowed ...string) (*options, error) {
+	o := &options{limits: unpack.Defaults()}
+	seen := map[string]bool{}
+	for len(args) > 0 {
+		a := args[0]
+		args = args[1:]
+		if a == "--" {
+			o.rest = append(o.rest, args...)
+			break
+		}
+		if !strings.HasPrefix(a, "-") || a == "-" {
+			o.rest = append(o.rest, a)
+			continue
+		}
+		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if !strings.HasPrefix(a, "--") || !slices.Contains(allowed, name) {
+			return nil, refusal.Newf("image %s: unknown flag %s", verb, refusal.Word(a)).Hint("sandglass image --help")
+		}
+		if seen[name] {
+			return nil, refusal.Newf("image %s: --%s is given twice", verb, name)
+		}
+		seen[name] = true
+		if isSwitch := name == "force" || name == "json"; !isSwitch && !has {
+			if len(args) == 0 {
+				return nil, refusal.Newf("image %s: --%s needs a value", verb, name).Hint("sandglass image --help")
+			}
+			value, args = args[0], args[1:]
+		} else if isSwitch && has {
+			return nil, refusal.Newf("image %s: --%s takes no value", verb, name)
+		}
+		if err := o.set(name, value); err != nil {
+			return nil, refusal.Newf("image %s: --%s: %v", verb, name, err)
+		}
+	}
+	return o, nil
+}
+
+func (o *options) set(name, value string) (err error) {
+	switch name {
+	case "force":
+		o.force = true
+	case "json":
+		o.json = true
+	case "name":
+		o.name = value
+	case "max-files":
+		o.limits.Files, err = policy.ParseCount(value)
+	case "max-bytes":
+		o.limits.Bytes, err = policy.ParseSize(value)
+	case "max-ratio":
+		o.limits.Ratio, err = policy.ParseCount(value)
+	case "max-layers":
+		o.limits.Layers, err = policy.ParseCount(value)
+	case "max-config":
+		o.limits.Config, err = policy.ParseSize(value)
+	}
+	if err == nil && min(o.limits.Files, o.limits.Bytes, o.limits.Ratio, o.limits.Layers, o.limits.Config) < 1 {
+		err = refusal.Newf("it must be at least 1")
+	}
+	return err
+}
+
+// words are exactly n, or at least one for n = -1.
+func (o *options) words(verb string, n int, what string) error {
+	if n >= 0 && len(o.rest) != n || n < 0 && len(o.rest) == 0 {
+		return refusal.Newf("image %s: it takes %s", verb, what).Hint("sandglass image %s %s", verb, what)
+	}
+	return nil
+}
+
+// defaultName is the image's name where none is given: of the file, which the
+// caller chose. An archive's own word for it could take the place of another image.
+func defaultName(file string) (string, error) {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return "", err
+	}
+	base := filepath.Base(abs)
+	for _, ext := range []string{".gz", ".tgz", ".zst", ".tzst", ".tar", ".oci"} {
+		base = strings.TrimSuffix(base, ext)
+	}
+	if image.CheckName(base) != nil {
+		return "", refusal.Newf("image import: %s makes no name for an image", refusal.Word(filepath.Base(abs))).Hint("--name my-image")
+	}
+	return base, nil
+}

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/image"
+	"sandglass/pkg/image/store"
+	"sandglass/pkg/image/unpack"
+)
+
+func importVerb(args []string) (int, error) {
+	o, err := parse("import", args, "name", "force", "max-files", "max-bytes", "max-ratio", "max-layers", "max-config")
+	if err != nil {
+		return 0, err
+	}
+	if err := o.words("import", 1, "FILE|DIR"); err != nil {
+		return 0, err
+	}
+	name := o.name
+	if name == "" {
+		if name, err = defaultName(o.rest[0]); err != nil {
+			return 0, err
+		}
+	}
+	if err := image.CheckName(name); err != nil {
+		return 0, err
+	}
+	s, err := store.Create()
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	w, err := store.Begin(s)
+	if err != nil {
+		return 0, err
+	}
+	id, called, err := bring(s, w, o, name)
+	if cerr := w.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return 0, err
+	}
+	if personal() {
+		for _, c := range called[:min(len(called), 4)] {
+			fmt.Fprintf(os.Stderr, "sandglass: the archive calls itself %s\n", refusal.Word(c))
+		}
+	}
+	return emit(id + " " + image.Normal(name) + "\n"), nil
+}
+
+// bring does the import.
+func bring(s *image.Store, w *store.Work, o *options, name string) (string, []string, error) {
+	u, err := unpack.Import(o.rest[0], o.limits, w)
+	if err != nil {
+		return "", nil, err
+	}
+	id, err := w.Publish(u, name, o.force)
+	return id, u.Called, err
+}
+
+// personal is whether a person reads stderr.
+func personal() bool {
+	_, err := unix.IoctlGetTermios(2, unix.TCGETS)
+	return err == nil
+}
+
+// open opens the store. Without one there are no images.
+func open() (*image.Store, error) {
+	s, err := image.Open()
+	if errors.Is(err, image.ErrNone) {
+		return nil, nil
+	}
+	return s, err
+}
+
+// find opens an image, and words the refusal where there is none.
+func find(s *image.Store, ref string) (*image.Image, error) {
+	err := image.ErrNone
+	if s != nil {
+		var img *image.Image
+		if img, err = s.Find(ref); err == nil {
+			return img, nil
+		}
+	}
+	return nil, none(ref, err)
+}
+
+func none(ref string, err error) error {
+	if errors.Is(err, image.ErrNone) {
+		return refusal.Newf("there is no image %s", refusal.Word(ref)).Hint("sandglass image list").Hint("sandglass image import --name %s FILE", refusal.Shell(ref))
+	}
+	return err
+}
+
+func verifyVerb(args []string) (int, error) {
+	o, err := parse("verify", args)
+	if err != nil {
+		return 0, err
+	}
+	s, err := open()
+	if err != nil {
+		return 0, err
+	}
+	if len(o.rest) == 0 && s != nil {
+		if o.rest, err = s.Images(); err != nil {
+			return 0, err
+		}
+	}
+	bad := 0
+	var b strings.Builder
+	for _, ref := range o.rest {
+		img, err := find(s, ref)
+		var broken *refusal.Error
+		if len(args) == 0 && errors.As(err, &broken) {
+			fmt.Fprintf(&b, "%s: %s\n", ref, refusal.Line(broken.What))
+			bad++
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		problems, err := store.Verify(s, img)
+		img.Close()
+		if err != nil {
+			return 0, err
+		}
+		if len(problems) == 0 {
+			fmt.Fprintf(&b, "%s: %d files are as they were\n", ref, img.Files)
+			continue
+		}
+		bad++
+		for _, p := range problems {
+			fmt.Fprintf(&b, "%s: %s\n", ref, p)
+		}
+	}
+	if code := emit(b.String()); code != 0 || bad == 0 {
+		return code, nil
+	}
+	return 1, nil
+}
+
+func removeVerb(args []string) (int, error) {
+	o, err := parse("rm", args)
+	if err == nil {
+		err = o.words("rm", -1, "IMAGE...")
+	}
+	if err != nil {
+		return 0, err
+	}
+	s, err := open()
+	if err != nil {
+		return 0, err
+	}
+	for _, ref := range o.rest {
+		if s == nil {
+			return 0, none(ref, image.ErrNone)
+		}
+		if _, err := store.Remove(s, ref); err != nil {
+			return 0, none(ref, err)
+		}
+	}
+	return 0, nil
+}
+
+func pruneVerb(args []string) (int, error) {
+	o, err := parse("prune", args)
+	if err == nil {
+		err = o.words("prune", 0, "no arguments")
+	}
+	if err != nil {
+		return 0, err
+	}
+	s, err := open()
+	if err != nil || s == nil {
+		return 0, err
+	}
+	p, err := store.Prune(s)
+	if err != nil {
+		return 0, err
+	}
+	var b strings.Builder
+	for _, id := range p.Images {
+		fmt.Fprintf(&b, "removed %s\n", id)
+	}
+	fmt.Fprintf(&b, "%d images and %d unused contents removed\n", len(p.Images), p.Files)
+	return emit(b.String()), nil
+}
+
+func exportVerb(args []string) (int, error) {
+	o, err := parse("export", args)
+	if err == nil {
+		err = o.words("export", 2, "IMAGE DIR")
+	}
+	if err != nil {
+		return 0, err
+	}
+	s, err := open()
+	if err != nil {
+		return 0, err
+	}
+	img, err := find(s, o.rest[0])
+	if err != nil {
+		return 0, err
+	}
+	defer img.Close()
+	return 0, store.Export(s, img, o.rest[1])
+}

@@ -1,0 +1,3 @@
+// Package image tries images with the real binaries: imported, run, and hostile
+// ones refused or contained, as root and as an ordinary user.
+package image

@@ -1,0 +1,176 @@
+package image
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Schema is the version of image.json.
+const Schema = 1
+
+// MaxMeta bounds image.json.
+const MaxMeta = 4 << 20
+
+// Meta is image.json. Its SHA-256 is the image's digest, and it has that of the
+// list of files, which has that of each file: one digest stands for every byte.
+type Meta struct {
+	Schema       int     `json:"schema"`
+	OS           string  `json:"os,omitempty"`
+	Architecture string  `json:"architecture,omitempty"` // Go's name, "" where the archive said none
+	Config       Config  `json:"config"`
+	Layers       []Layer `json:"layers"`
+	Tree         string  `json:"tree"` // digest of the list of files
+	Files        int64   `json:"files"`
+	Dirs         int64   `json:"dirs"`
+	Links        int64   `json:"links"`
+	Bytes        int64   `json:"bytes"`
+	Inert        Some    `json:"inert"`   // set-uid and set-gid files, and those with capabilities, which have lost them
+	Skipped      Some    `json:"skipped"` // devices, FIFOs and the like, which were left out
+	Notes        Some    `json:"notes"`   // what else differs from the archive
+}
+
+// Some is how many there are, and the first of them, each as a word for a line.
+type Some struct {
+	Count int64    `json:"count"`
+	First []string `json:"first,omitempty"`
+}
+
+// Config is how an image wants to be run.
+type Config struct {
+	Env        []string `json:"env,omitempty"`
+	Entrypoint []string `json:"entrypoint,omitempty"`
+	Cmd        []string `json:"cmd,omitempty"`
+	WorkingDir string   `json:"working_dir,omitempty"`
+	User       string   `json:"user,omitempty"` // told, and not obeyed
+}
+
+// Layer is one layer as it was unpacked.
+type Layer struct {
+	Digest string `json:"digest"` // of its tar archive, uncompressed
+	Bytes  int64  `json:"bytes"`
+}
+
+// Image is an open image. While it is open nobody removes it.
+type Image struct {
+	Meta
+	ID   string
+	Path string // of its directory
+	Lock *os.File
+}
+
+// Root is the path of its files.
+func (i *Image) Root() string { return i.Path + "/" + RootDir }
+
+// Close lets go of the image.
+func (i *Image) Close() { i.Lock.Close() }
+
+// errContent is an image.json that is another's.
+var errContent = errors.New("its content is not what its digest says")
+
+// Load opens the image with a digest.
+func (s *Store) Load(id string) (*Image, error) {
+	if !IsDigest(id) {
+		return nil, ErrNone
+	}
+	dir := ImagesDir + "/" + strings.TrimPrefix(id, DigestPrefix)
+	fd, err := hostpath.Beneath(s.FD, dir+"/"+MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err == unix.ENOENT {
+		return nil, ErrNone
+	}
+	if err != nil {
+		return nil, s.broken(dir, err)
+	}
+	img := &Image{ID: id, Path: s.Path + "/" + dir, Lock: os.NewFile(uintptr(fd), MetaFile)}
+	if err := img.load(); err != nil {
+		img.Close()
+		return nil, s.broken(dir, err)
+	}
+	return img, nil
+}
+
+func (i *Image) load() error {
+	// Who removes it takes the other kind of lock first.
+	if err := Flock(int(i.Lock.Fd()), unix.LOCK_SH); err != nil {
+		return err
+	}
+	if err := private(int(i.Lock.Fd())); err != nil {
+		return err
+	}
+	text, err := readAll(i.Lock, MaxMeta)
+	if err != nil {
+		return err
+	}
+	if Digest(text) != i.ID {
+		return errContent
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&i.Meta); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF || i.Schema != Schema || !IsDigest(i.Tree) {
+		return errContent
+	}
+	return nil
+}
+
+// Digest is the digest of a text.
+func Digest(text []byte) string {
+	sum := sha256.Sum256(text)
+	return DigestPrefix + hex.EncodeToString(sum[:])
+}
+
+// Flock takes a lock on an open file, and waits for it unless LOCK_NB says no.
+func Flock(fd, how int) error {
+	for {
+		if err := unix.Flock(fd, how); err != unix.EINTR {
+			return err
+		}
+	}
+}
+
+// Find opens the image that a name or a digest means.
+func (s *Store) Find(ref string) (*Image, error) {
+	id, err := s.Resolve(ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.Load(id)
+}
+
+// Lookup is what a command line needs to know of an image of this user's: its
+// digest and its settings. One of another machine's kind is refused.
+func Lookup(ref string) (string, Config, error) {
+	s, err := Open()
+	if err != nil {
+		return "", Config{}, err
+	}
+	defer s.Close()
+	img, err := s.Find(ref)
+	if err != nil {
+		return "", Config{}, err
+	}
+	defer img.Close()
+	return img.ID, img.Config, img.Fits(ref)
+}
+
+// Fits refuses an image that this machine cannot run.
+func (m *Meta) Fits(ref string) error {
+	if m.OS != "" && m.OS != runtime.GOOS || m.Architecture != "" && m.Architecture != runtime.GOARCH {
+		return refusal.Newf("image %s is for %s/%s, and this machine is %s/%s", refusal.Word(ref), refusal.Word(m.OS), refusal.Word(m.Architecture), runtime.GOOS, runtime.GOARCH).
+			Hint("sandglass image rm %s   # and import the one for this machine", refusal.Shell(ref))
+	}
+	return nil
+}

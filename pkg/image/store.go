@@ -1,0 +1,258 @@
+// Package image opens images that were imported before: the store of them that
+// each user has, the names and digests in it, and what an image says of how it
+// wants to be run. It unpacks nothing and reads no archive: that is the work of
+// a program of its own, sandglass-image (pkg/image/...), which this one shares
+// the form of the store with.
+//
+//	STORE/lock            held while names and images are added or taken away
+//	STORE/names/NAME      the digest that a name means
+//	STORE/images/HEX/     one image: image.json, whose SHA-256 is HEX; tree, the list
+//	                      of its files; rootfs, the files
+//	STORE/files/KEY       content that several images share, by hard links
+//	STORE/tmp/...         work in progress, locked by who does it
+//
+// The store is the caller's own and nobody else's: an image that another user
+// could change is another user's program.
+package image
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
+
+	"golang.org/x/sys/unix"
+)
+
+// ErrNone is Find's for a name or digest that the store does not have.
+var ErrNone = errors.New("there is no such image")
+
+// Names of what is in a store.
+const (
+	ImagesDir = "images"
+	NamesDir  = "names"
+	FilesDir  = "files"
+	TempDir   = "tmp"
+	LockFile  = "lock"
+	MetaFile  = "image.json"
+	TreeFile  = "tree"
+	RootDir   = "rootfs"
+)
+
+// maxNames bounds how many names of a store are read.
+const maxNames = 10000
+
+// Store is an open store.
+type Store struct {
+	Path string // without links
+	FD   int    // the directory, O_PATH
+}
+
+// Locate says where the store of this process's user is: XDG_DATA_HOME where it
+// is set, /var/lib for root, else below the home directory.
+func Locate(getenv func(string) string) (string, error) {
+	if data := getenv("XDG_DATA_HOME"); strings.HasPrefix(data, "/") {
+		return path.Join(data, "sandglass"), nil
+	}
+	if os.Geteuid() == 0 {
+		return "/var/lib/sandglass", nil
+	}
+	if home := getenv("HOME"); strings.HasPrefix(home, "/") {
+		return path.Join(home, ".local/share/sandglass"), nil
+	}
+	return "", refusal.Newf("image store: neither XDG_DATA_HOME nor HOME says where it is").
+		Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
+}
+
+// Open opens the store of this process's user. One that is not there is ErrNone.
+func Open() (*Store, error) {
+	at, err := Locate(os.Getenv)
+	if err != nil {
+		return nil, ErrNone // who has no home has no images
+	}
+	return OpenAt(at)
+}
+
+// OpenAt opens the store at a path, whose links are the caller's own.
+func OpenAt(at string) (*Store, error) {
+	real, err := filepath.EvalSymlinks(at)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil, ErrNone // a home directory that is closed holds none
+	}
+	if err != nil {
+		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), bare(err)).Hint("ls -ld -- %s", refusal.Shell(at))
+	}
+	fd, err := hostpath.OpenDir(real)
+	if err != nil {
+		return nil, refusal.Newf("image store %s: %v", refusal.Word(real), err).Hint("ls -ld -- %s", refusal.Shell(real))
+	}
+	if err := private(fd); err != nil {
+		unix.Close(fd)
+		return nil, refusal.Newf("image store %s: %v", refusal.Word(real), err).
+			Hint("ls -ld -- %s", refusal.Shell(real)).
+			Hint("chmod 700 -- %s   # if it is yours", refusal.Shell(real))
+	}
+	return &Store{Path: real, FD: fd}, nil
+}
+
+var (
+	errOwner = errors.New("it belongs to another user, whose programs its images would be")
+	errOpen  = errors.New("others can write to it, and could put their programs in its images")
+)
+
+// private says that nobody but this user can change an open file or directory.
+func private(fd int) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return err
+	}
+	switch {
+	case int(st.Uid) != os.Geteuid():
+		return errOwner
+	case st.Mode&0o022 != 0:
+		return errOpen
+	}
+	return nil
+}
+
+// Close lets go of the store. Images that were opened stay open.
+func (s *Store) Close() { unix.Close(s.FD) }
+
+// Names are the names of the store, sorted.
+func (s *Store) Names() ([]string, error) {
+	fd, err := hostpath.Beneath(s.FD, NamesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err == unix.ENOENT {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.broken(NamesDir, err)
+	}
+	f := os.NewFile(uintptr(fd), NamesDir)
+	defer f.Close()
+	list, err := f.Readdirnames(maxNames)
+	if err != nil && err != io.EOF {
+		return nil, s.broken(NamesDir, err)
+	}
+	list = slices.DeleteFunc(list, func(n string) bool { return CheckName(n) != nil })
+	slices.Sort(list)
+	return list, nil
+}
+
+// Resolve is the digest that a name, a digest or the beginning of one means.
+func (s *Store) Resolve(ref string) (string, error) {
+	if rest, ok := strings.CutPrefix(ref, DigestPrefix); ok {
+		return s.complete(rest)
+	}
+	name := Normal(ref)
+	if CheckName(name) != nil {
+		return "", ErrNone
+	}
+	text, err := s.read(NamesDir+"/"+name, 128)
+	if err == unix.ENOENT {
+		return "", ErrNone
+	}
+	if err != nil {
+		return "", s.broken(NamesDir+"/"+name, err)
+	}
+	id := strings.TrimSuffix(string(text), "\n")
+	if !IsDigest(id) {
+		return "", s.broken(NamesDir+"/"+name, errors.New("it holds no digest"))
+	}
+	return id, nil
+}
+
+// leastPrefix is how much of a digest must be given.
+const leastPrefix = 12
+
+// complete finds the one image whose digest begins so.
+func (s *Store) complete(hex string) (string, error) {
+	if !isHex(hex) || len(hex) < leastPrefix || len(hex) > 64 {
+		return "", ErrNone
+	}
+	if len(hex) == 64 {
+		return DigestPrefix + hex, nil
+	}
+	all, err := s.Images()
+	if err != nil {
+		return "", err
+	}
+	found := ""
+	for _, id := range all {
+		if !strings.HasPrefix(id, DigestPrefix+hex) {
+			continue
+		}
+		if found != "" {
+			return "", refusal.Newf("image %s: more than one digest begins so", DigestPrefix+hex).Hint("sandglass image list")
+		}
+		found = id
+	}
+	if found == "" {
+		return "", ErrNone
+	}
+	return found, nil
+}
+
+// Images are the digests of all images, sorted.
+func (s *Store) Images() ([]string, error) {
+	fd, err := hostpath.Beneath(s.FD, ImagesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err == unix.ENOENT {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, s.broken(ImagesDir, err)
+	}
+	f := os.NewFile(uintptr(fd), ImagesDir)
+	defer f.Close()
+	names, err := f.Readdirnames(-1)
+	if err != nil {
+		return nil, s.broken(ImagesDir, err)
+	}
+	var list []string
+	for _, n := range names {
+		if IsDigest(DigestPrefix + n) {
+			list = append(list, DigestPrefix+n)
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// read reads a small file of the store.
+func (s *Store) read(name string, most int64) ([]byte, error) {
+	fd, err := hostpath.Beneath(s.FD, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return readAll(f, most)
+}
+
+func readAll(f *os.File, most int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(text)) > most {
+		err = unix.EFBIG
+	}
+	return text, err
+}
+
+// broken is the refusal of a store that is not what it should be.
+func (s *Store) broken(what string, err error) error {
+	return refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, bare(err)).
+		Hint("sandglass image verify   # says which images are whole")
+}
+
+// bare is an error without the path that the message names already.
+func bare(err error) error {
+	if p, ok := err.(*fs.PathError); ok {
+		return p.Err
+	}
+	return err
+}

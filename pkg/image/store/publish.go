@@ -1,0 +1,248 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
+	"sandglass/pkg/image"
+	"sandglass/pkg/image/tree"
+	"sandglass/pkg/image/unpack"
+
+	"golang.org/x/sys/unix"
+)
+
+// Free refuses a name that means another image already. id is the one that it is
+// to mean, "" when that is not known yet.
+func Free(s *image.Store, name, id string) error {
+	old, err := s.Resolve(name)
+	if errors.Is(err, image.ErrNone) || err == nil && old == id {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return refusal.Newf("the name %s is taken, by %s", refusal.Word(name), old).
+		Hint("--name %s-2", refusal.Shell(strings.ReplaceAll(name, ":", "-"))).
+		Hint("--force   # the name then means the new image")
+}
+
+// Publish makes an image of what was unpacked, under a name.
+func (w *Work) Publish(u *unpack.Unpacked, name string, force bool) (string, error) {
+	if err := unix.Mkdirat(w.dir, "image", 0o700); err != nil {
+		return "", failed(w.store, "image", err)
+	}
+	dir, err := hostpath.Beneath(w.dir, "image", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return "", failed(w.store, "image", err)
+	}
+	defer unix.Close(dir)
+	id, err := describe(dir, u)
+	if err != nil {
+		return "", failed(w.store, image.TreeFile, err)
+	}
+	there := image.ImagesDir + "/" + strings.TrimPrefix(id, image.DigestPrefix)
+	var st unix.Stat_t
+	fresh := unix.Fstatat(w.store.FD, there, &st, unix.AT_SYMLINK_NOFOLLOW) != nil
+	if fresh {
+		if err := w.directory(dir, image.RootDir, "", u.Tree.Root); err != nil {
+			return "", failed(w.store, "unpacking", err)
+		}
+	}
+	ours, err := w.appear(there, id, name, force, fresh)
+	if err == nil && ours {
+		err = w.share(u.Tree)
+	}
+	return id, err
+}
+
+// describe writes the list of files and image.json, whose digest is the image's.
+func describe(dir int, u *unpack.Unpacked) (string, error) {
+	h := sha256.New()
+	if err := create(dir, image.TreeFile, func(w io.Writer) error { return u.Tree.Write(io.MultiWriter(w, h)) }); err != nil {
+		return "", err
+	}
+	u.Meta.Tree = image.DigestPrefix + hex.EncodeToString(h.Sum(nil))
+	text, err := json.MarshalIndent(&u.Meta, "", "  ")
+	if err != nil {
+		return "", err
+	}
+	text = append(text, '\n')
+	if len(text) > image.MaxMeta {
+		return "", refusal.Newf("the settings and lists are %d bytes, more than %d", len(text), image.MaxMeta)
+	}
+	err = create(dir, image.MetaFile, func(w io.Writer) error { _, err := w.Write(text); return err })
+	return image.Digest(text), err
+}
+
+// create makes a file of our own.
+func create(dir int, name string, write func(io.Writer) error) error {
+	fd, err := hostpath.Beneath(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	err = write(f)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// directory makes one directory of the image, from nothing: mkdir fails where
+// something is, so no name of the archive's can meet a link or another's file.
+func (w *Work) directory(in int, name, path string, n *tree.Node) error {
+	if err := unix.Mkdirat(in, name, 0o700); err != nil {
+		return at(path, err)
+	}
+	fd, err := hostpath.Beneath(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return at(path, err)
+	}
+	defer unix.Close(fd)
+	for _, name := range n.Names() {
+		if err := w.entry(fd, name, path+"/"+name, n.Child(name)); err != nil {
+			return err
+		}
+	}
+	// The permission to write was needed until now.
+	if err := unix.Fchmod(fd, n.Disk()); err != nil {
+		return at(path, err)
+	}
+	return at(path, setTime(in, name, n.MTime))
+}
+
+func (w *Work) entry(dir int, name, path string, n *tree.Node) error {
+	switch n.Kind {
+	case tree.Dir:
+		return w.directory(dir, name, path, n)
+	case tree.Link:
+		if err := unix.Symlinkat(n.Target, dir, name); err != nil {
+			return at(path, err)
+		}
+		return at(path, setTime(dir, name, n.MTime))
+	}
+	err := unix.Linkat(w.blobs, n.Key(), dir, name, 0)
+	if err == unix.EMLINK || err == unix.EPERM || err == unix.EOPNOTSUPP {
+		err = w.copy(dir, name, n)
+	}
+	return at(path, err)
+}
+
+// copy is a link's place where a file has as many names as its file system
+// allows, or may have one only.
+func (w *Work) copy(dir int, name string, n *tree.Node) error {
+	from, err := hostpath.Beneath(w.blobs, n.Key(), unix.O_RDONLY, 0)
+	if err != nil {
+		return err
+	}
+	f := os.NewFile(uintptr(from), name)
+	defer f.Close()
+	fd, err := hostpath.Beneath(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	to := os.NewFile(uintptr(fd), name)
+	_, err = io.Copy(to, f)
+	if err == nil {
+		err = unix.Fchmod(fd, n.Disk())
+	}
+	if cerr := to.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = setTime(dir, name, n.MTime)
+	}
+	return err
+}
+
+// at names what an error is about.
+func at(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if _, ok := err.(*refusal.Error); ok {
+		return err
+	}
+	if len(path) > 200 {
+		path = path[:200] + "..."
+	}
+	return refusal.Newf("%s: %v", refusal.Word(path), bare(err)).Hint("df -h . && df -i .   # room and inodes where the store is")
+}
+
+// appear gives the finished image its place and its name, both at once for who
+// holds the lock, and says whether it is this import's.
+func (w *Work) appear(there, id, name string, force, fresh bool) (ours bool, err error) {
+	l, err := lock(w.store)
+	if err != nil {
+		return false, err
+	}
+	defer l.Close()
+	if !force {
+		if err := Free(w.store, name, id); err != nil {
+			return false, err
+		}
+	}
+	if fresh {
+		err := unix.Renameat2(w.dir, "image", w.store.FD, there, unix.RENAME_NOREPLACE)
+		if err != nil && err != unix.EEXIST { // another import of the same was quicker
+			return false, failed(w.store, there, err)
+		}
+		ours = err == nil
+	} else if img, err := w.store.Load(id); err == nil {
+		img.Close()
+	} else if errors.Is(err, image.ErrNone) {
+		return false, failed(w.store, there, errGone)
+	} else {
+		return false, err
+	}
+	return ours, setName(w.store, name, id)
+}
+
+// errGone is an image that was there when an import of the same began to end.
+var errGone = errors.New("it was removed meanwhile: import it again")
+
+func setName(s *image.Store, name, id string) error {
+	fd, err := hostpath.Beneath(s.FD, image.NamesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return failed(s, image.NamesDir, err)
+	}
+	defer unix.Close(fd)
+	d, err := hostpath.NewDraft(fd, 0o600)
+	if err != nil {
+		return failed(s, image.NamesDir, err)
+	}
+	if _, err = d.Write([]byte(id + "\n")); err == nil {
+		err = d.Place(image.Normal(name), true)
+	}
+	if cerr := d.Close(err == nil); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return failed(s, image.NamesDir+"/"+name, err)
+	}
+	return nil
+}
+
+// share puts the image's contents where the next import finds them. It is no part
+// of the image: what cannot be put there is only not shared.
+func (w *Work) share(t *tree.Tree) error {
+	return t.Walk(func(_ string, n *tree.Node) error {
+		if n.Kind != tree.File || !w.known[n.Key()] {
+			return nil
+		}
+		w.known[n.Key()] = false
+		at := shelf(n.Key())
+		err := unix.Linkat(w.blobs, n.Key(), w.files, at, 0)
+		if err == unix.ENOENT && unix.Mkdirat(w.files, at[:2], 0o700) == nil {
+			_ = unix.Linkat(w.blobs, n.Key(), w.files, at, 0)
+		}
+		return nil
+	})
+}

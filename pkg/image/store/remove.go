@@ -1,0 +1,232 @@
+package store
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
+	"sandglass/pkg/image"
+	"sandglass/pkg/image/tree"
+	"sandglass/pkg/image/unpack"
+
+	"golang.org/x/sys/unix"
+)
+
+// Remove takes a name away, and the image when no other name means it. By a
+// digest it takes the image and all its names away. One that a run uses stays.
+func Remove(s *image.Store, ref string) (removed string, err error) {
+	l, err := lock(s)
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	id, err := s.Resolve(ref)
+	if err != nil {
+		return "", err
+	}
+	others, err := namesOf(s, id)
+	if err != nil {
+		return "", err
+	}
+	mine := image.Normal(ref)
+	if !strings.HasPrefix(ref, image.DigestPrefix) {
+		for _, n := range others {
+			if n != mine {
+				return "", unname(s, mine)
+			}
+		}
+		others = []string{mine}
+	}
+	gone, err := detach(s, id)
+	if err != nil {
+		return "", err
+	}
+	for _, n := range others {
+		if err := unname(s, n); err != nil {
+			return "", err
+		}
+	}
+	l.Close() // what follows nobody can see
+	return id, discard(s, gone)
+}
+
+// namesOf are the names that mean an image.
+func namesOf(s *image.Store, id string) ([]string, error) {
+	all, err := s.Names()
+	if err != nil {
+		return nil, err
+	}
+	var mine []string
+	for _, n := range all {
+		if got, err := s.Resolve(n); err == nil && got == id {
+			mine = append(mine, n)
+		}
+	}
+	return mine, nil
+}
+
+func unname(s *image.Store, name string) error {
+	if err := unix.Unlinkat(s.FD, image.NamesDir+"/"+name, 0); err != nil && err != unix.ENOENT {
+		return failed(s, image.NamesDir+"/"+name, err)
+	}
+	return nil
+}
+
+// detach moves an image out of sight, unless a run uses it, and is its new name
+// below tmp, "" when it was not there. The store is locked.
+func detach(s *image.Store, id string) (string, error) {
+	dir := image.ImagesDir + "/" + strings.TrimPrefix(id, image.DigestPrefix)
+	if fd, err := hostpath.Beneath(s.FD, dir+"/"+image.MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0); err == nil {
+		defer unix.Close(fd)
+		if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+			return "", refusal.Newf("image %s is in use by a run", id).Hint("sandglass image rm %s   # again, when the run has ended", id)
+		}
+	}
+	temp, err := hostpath.Beneath(s.FD, image.TempDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return "", failed(s, image.TempDir, err)
+	}
+	defer unix.Close(temp)
+	name, err := freshDir(temp)
+	if err == nil {
+		err = unix.Renameat(s.FD, dir, temp, name) // an empty directory gives way
+	}
+	if err == unix.ENOENT {
+		return "", unix.Unlinkat(temp, name, unix.AT_REMOVEDIR)
+	}
+	if err != nil {
+		return "", failed(s, dir, err)
+	}
+	return name, nil
+}
+
+// discard removes an image that was moved out of sight, and then what no other
+// image shares with it.
+func discard(s *image.Store, name string) error {
+	if name == "" {
+		return nil
+	}
+	temp, err := hostpath.Beneath(s.FD, image.TempDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return failed(s, image.TempDir, err)
+	}
+	defer unix.Close(temp)
+	files, listErr := readList(temp, name+"/"+image.TreeFile)
+	if err := removeAll(temp, name); err != nil {
+		return failed(s, image.TempDir+"/"+name, err)
+	}
+	if listErr != nil {
+		return nil // prune looks at all files
+	}
+	return files.Walk(func(_ string, n *tree.Node) error {
+		if n.Kind == tree.File {
+			unshare(s, shelf(n.Key()))
+		}
+		return nil
+	})
+}
+
+// readList reads a list of files.
+func readList(dir int, name string) (*tree.Tree, error) {
+	fd, err := hostpath.Beneath(dir, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return tree.Read(f, anyBounds())
+}
+
+// anyBounds are those of a list that was written here, under whatever limits.
+func anyBounds() tree.Bounds {
+	l := unpack.Limits{Files: 1 << 40}
+	return l.Bounds()
+}
+
+// unshare removes a content that has no other name left, and whether it did.
+func unshare(s *image.Store, at string) bool {
+	var st unix.Stat_t
+	name := image.FilesDir + "/" + at
+	if unix.Fstatat(s.FD, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Nlink > 1 {
+		return false
+	}
+	return unix.Unlinkat(s.FD, name, 0) == nil
+}
+
+// Pruned is what Prune removed.
+type Pruned struct {
+	Images []string
+	Files  int64
+}
+
+// Prune removes images that have no name, what killed imports left, and shared
+// contents that no image has any more.
+func Prune(s *image.Store) (Pruned, error) {
+	var p Pruned
+	l, err := lock(s)
+	if err != nil {
+		return p, err
+	}
+	defer l.Close()
+	all, err := s.Images()
+	if err != nil {
+		return p, err
+	}
+	for _, id := range all {
+		if names, err := namesOf(s, id); err != nil || len(names) > 0 {
+			continue
+		}
+		gone, err := detach(s, id)
+		var used *refusal.Error
+		if errors.As(err, &used) {
+			continue // a run uses it
+		}
+		if err == nil {
+			err = discard(s, gone)
+		}
+		if err != nil {
+			return p, err
+		}
+		p.Images = append(p.Images, id)
+	}
+	temp, err := hostpath.Beneath(s.FD, image.TempDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err == nil {
+		err = sweep(temp)
+		unix.Close(temp)
+	}
+	if err != nil {
+		return p, failed(s, image.TempDir, err)
+	}
+	return p, p.shelves(s)
+}
+
+func (p *Pruned) shelves(s *image.Store) error {
+	files, err := hostpath.Beneath(s.FD, image.FilesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return failed(s, image.FilesDir, err)
+	}
+	defer unix.Close(files)
+	dirs, err := list(files)
+	if err != nil {
+		return failed(s, image.FilesDir, err)
+	}
+	for _, d := range dirs {
+		fd, err := hostpath.Beneath(files, d, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			continue
+		}
+		names, err := list(fd)
+		unix.Close(fd)
+		if err != nil {
+			return failed(s, image.FilesDir, err)
+		}
+		for _, n := range names {
+			if unshare(s, d+"/"+n) {
+				p.Files++
+			}
+		}
+	}
+	return nil
+}

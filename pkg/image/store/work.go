@@ -1,0 +1,327 @@
+// Package store writes the store of images that package image reads: imports,
+// removals, the proof that what is there is still what it was.
+//
+// An import works in a directory of its own below tmp, which it holds a lock on.
+// What it made appears by one rename, whole; what a killed one left is taken away
+// by the next, which can take that lock. Nothing is written through a link, and
+// nothing of an archive is a name here but below rootfs.
+package store
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/hostpath"
+	"sandglass/pkg/image"
+	"sandglass/pkg/image/tree"
+
+	"golang.org/x/sys/unix"
+)
+
+// Create opens the store of this process's user, and makes it where it is missing.
+func Create() (*image.Store, error) {
+	at, err := image.Locate(os.Getenv)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(at, 0o700); err != nil {
+		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), bare(err)).
+			Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
+	}
+	s, err := image.OpenAt(at)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range []string{image.ImagesDir, image.NamesDir, image.FilesDir, image.TempDir} {
+		if err := unix.Mkdirat(s.FD, d, 0o700); err != nil && err != unix.EEXIST {
+			s.Close()
+			return nil, failed(s, d, err)
+		}
+	}
+	return s, nil
+}
+
+func bare(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// failed is the refusal of an operation on the store.
+func failed(s *image.Store, what string, err error) error {
+	if _, ok := err.(*refusal.Error); ok {
+		return err
+	}
+	r := refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, bare(err))
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return r.Hint("sandglass image prune").Hint("df -h -- %s", refusal.Shell(s.Path))
+	}
+	return r.Hint("ls -la -- %s", refusal.Shell(s.Path))
+}
+
+// lock takes the store's lock, which is held for moments only. Closing the file
+// gives it back.
+func lock(s *image.Store) (*os.File, error) {
+	fd, err := hostpath.Beneath(s.FD, image.LockFile, unix.O_RDWR|unix.O_CREAT, 0o600)
+	if err != nil {
+		return nil, failed(s, image.LockFile, err)
+	}
+	if err := image.Flock(fd, unix.LOCK_EX); err != nil {
+		unix.Close(fd)
+		return nil, failed(s, image.LockFile, err)
+	}
+	return os.NewFile(uintptr(fd), image.LockFile), nil
+}
+
+// Work is an import in progress. It is a Sink of package unpack.
+type Work struct {
+	store *image.Store
+	temp  int    // STORE/tmp
+	name  string // of the work's own directory there
+	dir   int
+	blobs int // contents, by their key
+	files int // STORE/files
+	known map[string]bool
+	buf   bytes.Buffer
+	count int
+}
+
+// Begin starts an import, and takes away what killed ones have left.
+func Begin(s *image.Store) (*Work, error) {
+	l, err := lock(s)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	w := &Work{store: s, temp: -1, dir: -1, blobs: -1, files: -1, known: map[string]bool{}}
+	if err := w.open(); err != nil {
+		w.Close()
+		return nil, failed(s, image.TempDir, err)
+	}
+	return w, nil
+}
+
+func (w *Work) open() (err error) {
+	const dir = unix.O_RDONLY | unix.O_DIRECTORY
+	if w.temp, err = hostpath.Beneath(w.store.FD, image.TempDir, dir, 0); err != nil {
+		return err
+	}
+	if err := sweep(w.temp); err != nil {
+		return err
+	}
+	if w.files, err = hostpath.Beneath(w.store.FD, image.FilesDir, dir, 0); err != nil {
+		return err
+	}
+	if w.name, err = freshDir(w.temp); err != nil {
+		return err
+	}
+	if w.dir, err = hostpath.Beneath(w.temp, w.name, dir, 0); err != nil {
+		return err
+	}
+	if err := image.Flock(w.dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	if err := unix.Mkdirat(w.dir, "blobs", 0o700); err != nil {
+		return err
+	}
+	w.blobs, err = hostpath.Beneath(w.dir, "blobs", dir, 0)
+	return err
+}
+
+// freshDir makes a directory with a name that nobody has.
+func freshDir(in int) (string, error) {
+	for {
+		var r [8]byte
+		if _, err := unix.Getrandom(r[:], 0); err != nil && err != unix.EINTR {
+			return "", err
+		}
+		name := hex.EncodeToString(r[:])
+		if err := unix.Mkdirat(in, name, 0o700); err != unix.EEXIST {
+			return name, err
+		}
+	}
+}
+
+// sweep removes work whose lock nobody holds: its worker is dead.
+func sweep(temp int) error {
+	names, err := list(temp)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		fd, err := hostpath.Beneath(temp, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		if err != nil {
+			continue
+		}
+		if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
+			err = removeAll(temp, name)
+		}
+		unix.Close(fd)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// list is what is in an open directory.
+func list(dir int) ([]string, error) {
+	fd, err := hostpath.Beneath(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), ".")
+	defer f.Close()
+	return f.Readdirnames(-1)
+}
+
+// removeAll removes a name with all below it. A directory is opened without
+// following a link, and given back the permission to be emptied.
+func removeAll(in int, name string) error {
+	err := unix.Unlinkat(in, name, 0)
+	if err == nil || err == unix.ENOENT {
+		return nil
+	}
+	if err != unix.EISDIR && err != unix.EPERM {
+		return err
+	}
+	fd, err := hostpath.Beneath(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err == unix.ENOENT {
+		return nil // somebody else who sweeps was quicker
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Fchmod(fd, 0o700); err != nil {
+		return err
+	}
+	names, err := list(fd)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := removeAll(fd, n); err != nil {
+			return err
+		}
+	}
+	if err := unix.Unlinkat(in, name, unix.AT_REMOVEDIR); err != unix.ENOENT {
+		return err
+	}
+	return nil
+}
+
+// Close ends the work. What was not published is gone.
+func (w *Work) Close() error {
+	var err error
+	if w.name != "" {
+		err = removeAll(w.temp, w.name)
+	}
+	for _, fd := range []int{w.temp, w.dir, w.blobs, w.files} {
+		if fd >= 0 {
+			unix.Close(fd)
+		}
+	}
+	return err
+}
+
+// Spool is an empty file without a name.
+func (w *Work) Spool() (*os.File, error) {
+	const name = "spool"
+	fd, err := hostpath.Beneath(w.dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return nil, failed(w.store, name, err)
+	}
+	return os.NewFile(uintptr(fd), name), unix.Unlinkat(w.dir, name, 0)
+}
+
+// small is what is held in memory to learn its digest before it is written: most
+// files of a second image are there already.
+const small = 1 << 20
+
+// Add keeps a content under a mode and a time.
+func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error) {
+	w.buf.Reset()
+	n, err := w.buf.ReadFrom(io.LimitReader(r, small))
+	if err != nil {
+		return "", 0, err
+	}
+	if n < small {
+		sum := sha256.Sum256(w.buf.Bytes())
+		hex := hex.EncodeToString(sum[:])
+		key := tree.Key(hex, mode, mtime)
+		if w.have(key, n, mode) {
+			return hex, n, nil
+		}
+		w.known[key] = true
+		_, _, err := w.write(key, &w.buf, mode, mtime)
+		return hex, n, err
+	}
+	w.count++
+	name := "large." + strconv.Itoa(w.count)
+	hex, n, err := w.write(name, io.MultiReader(&w.buf, r), mode, mtime)
+	if err != nil {
+		return "", 0, err
+	}
+	key := tree.Key(hex, mode, mtime)
+	if w.have(key, n, mode) {
+		return hex, n, unix.Unlinkat(w.blobs, name, 0)
+	}
+	w.known[key] = true
+	return hex, n, unix.Renameat(w.blobs, name, w.blobs, key)
+}
+
+// shelf is where in STORE/files a key is.
+func shelf(key string) string { return key[:2] + "/" + key }
+
+// have says that a content is there already: from this import, or from another
+// image, whose file then gets one name more.
+func (w *Work) have(key string, size int64, mode uint32) bool {
+	if w.known[key] {
+		return true
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(w.files, shelf(key), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+		return false
+	}
+	good := st.Mode == unix.S_IFREG|mode && st.Size == size && int(st.Uid) == os.Geteuid()
+	if !good || unix.Linkat(w.files, shelf(key), w.blobs, key, 0) != nil {
+		return false
+	}
+	w.known[key] = true
+	return true
+}
+
+// write makes a new file of a content.
+func (w *Work) write(name string, r io.Reader, mode uint32, mtime int64) (sum string, n int64, err error) {
+	fd, err := hostpath.Beneath(w.blobs, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+	if err != nil {
+		return "", 0, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	h := sha256.New()
+	n, err = io.Copy(io.MultiWriter(f, h), r)
+	if err == nil {
+		err = unix.Fchmod(fd, mode)
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = setTime(w.blobs, name, mtime)
+	}
+	return hex.EncodeToString(h.Sum(nil)), n, err
+}
+
+func setTime(dir int, name string, mtime int64) error {
+	t := unix.Timespec{Sec: mtime}
+	return unix.UtimesNanoAt(dir, name, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
+}

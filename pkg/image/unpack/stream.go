@@ -1,0 +1,151 @@
+package unpack
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"hash"
+	"io"
+	"os"
+
+	"sandglass/internal/refusal"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// compression is how an archive is packed, by its first bytes: what its name or a
+// media type says is the archive's own word.
+type compression int
+
+const (
+	plain compression = iota
+	gzipped
+	zstandard
+)
+
+// sniff looks at the first bytes of a file.
+func sniff(f io.ReaderAt) (compression, error) {
+	head := make([]byte, 6)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return plain, err
+	}
+	head = head[:n]
+	for _, k := range []struct {
+		magic string
+		name  string
+		kind  compression
+	}{
+		{"\x1f\x8b", "", gzipped}, {"\x28\xb5\x2f\xfd", "", zstandard},
+		{"\xfd7zXZ\x00", "xz", plain}, {"BZh", "bzip2", plain}, {"PK\x03\x04", "zip", plain}, {"hsqs", "squashfs", plain},
+	} {
+		if bytes.HasPrefix(head, []byte(k.magic)) {
+			if k.name != "" {
+				return plain, refusal.Newf("it is packed with %s: only tar, gzip and zstd are read", k.name).Hint("unpack it first, and import what comes out")
+			}
+			return k.kind, nil
+		}
+	}
+	return plain, nil
+}
+
+// maxWindow is how much memory a zstd archive may ask for.
+const maxWindow = 128 << 20
+
+// decompress is the content of a stream. done lets go of it.
+func decompress(r io.Reader, kind compression) (out io.Reader, done func(), err error) {
+	switch kind {
+	case gzipped:
+		z, err := gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
+		if err != nil {
+			return nil, nil, damaged(err)
+		}
+		return z, func() { z.Close() }, nil
+	case zstandard:
+		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, nil, damaged(err)
+		}
+		return z, z.Close, nil
+	}
+	return r, func() {}, nil
+}
+
+// damaged is the refusal of an archive that ends too early or is none.
+func damaged(err error) error {
+	if _, ok := err.(*refusal.Error); ok {
+		return err
+	}
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		return refusal.Newf("the archive is cut off").Hint("sha256sum FILE   # compare it with where it came from")
+	}
+	if _, ok := err.(*os.PathError); ok {
+		return bare(err)
+	}
+	return refusal.Newf("the archive is damaged: %v", err).Hint("sha256sum FILE   # compare it with where it came from")
+}
+
+// meter counts and hashes what comes out of an archive, and ends one that never
+// stops giving. It keeps whether the last block was all zeros, as an archive's
+// last one is.
+type meter struct {
+	r     io.Reader
+	u     *unpacker
+	hash  hash.Hash // nil for none
+	n     int64
+	zeros int64 // at the end so far
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	n, err := m.r.Read(p)
+	if n <= 0 {
+		return n, err
+	}
+	m.n += int64(n)
+	m.u.stream += int64(n)
+	if m.hash != nil {
+		m.hash.Write(p[:n])
+	}
+	if trailing := n - len(bytes.TrimRight(p[:n], "\x00")); trailing == n {
+		m.zeros += int64(n)
+	} else {
+		m.zeros = int64(trailing)
+	}
+	if over := m.u.bounds(m.u.stream, 4096*m.u.limits.Files); over != nil {
+		return n, over
+	}
+	return n, err
+}
+
+// bounds refuses what is larger than was allowed, or larger than an archive of
+// this size holds when it is meant to be unpacked.
+func (u *unpacker) bounds(bytes, extra int64) error {
+	if bytes > u.limits.Bytes+extra {
+		return refusal.Newf("more than %d bytes", u.limits.Bytes).Hint("--max-bytes %d", 2*u.limits.Bytes)
+	}
+	if bytes > ratioFloor+extra/8 && bytes/u.limits.Ratio > u.packed {
+		return refusal.Newf("it unpacks to more than %d times its size", u.limits.Ratio).
+			Hint("--max-ratio %d   # if it is to be trusted so far", 10*u.limits.Ratio)
+	}
+	return nil
+}
+
+// rest reads what follows the end of a tar archive: zeros, to fill the last record.
+func (m *meter) rest() error {
+	if m.zeros < 1024 {
+		return refusal.Newf("the archive is cut off: its end mark is missing").Hint("sha256sum FILE   # compare it with where it came from")
+	}
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := m.Read(buf)
+		if m.zeros < int64(n) {
+			return refusal.Newf("something follows the end of the archive").Hint("sha256sum FILE   # compare it with where it came from")
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return damaged(err)
+		}
+	}
+}
