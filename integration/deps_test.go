@@ -86,6 +86,21 @@ func TestLinkedPackages(t *testing.T) {
 	}
 }
 
+// What reads archives may link what unpacks them, and nothing that starts
+// programs, speaks to a network or runs sandboxes.
+func TestLinkedByImages(t *testing.T) {
+	for _, p := range goList(t, "-deps", "./cmd/sandglass-image") {
+		first, _, _ := strings.Cut(p, "/")
+		if strings.Contains(first, ".") && !strings.HasPrefix(p, "golang.org/x/sys/") && !strings.HasPrefix(p, "github.com/klauspost/compress") {
+			t.Errorf("cmd/sandglass-image links %s", p)
+		}
+		switch p {
+		case "net", "net/http", "os/exec", "testing", "runtime/cgo", "sandglass/pkg/sandbox", "sandglass/pkg/launch", "sandglass/internal/sys":
+			t.Errorf("cmd/sandglass-image links %s", p)
+		}
+	}
+}
+
 // imports are what a package may import of ours. A package that is not listed
 // may import anything of ours but commands.
 var imports = map[string][]string{

@@ -319,4 +319,12 @@ var mutations = []mutation{
 		{"pkg/egress/relay/budget.go", "	d := b.reserve(n, time.Now())\n", "	d := min(b.reserve(n, time.Now()), 0)\n"}}},
 	{control: "idle connections cut", pkg: "egress", fail: []string{"TestIdle"}, edits: []edit{
 		{"pkg/egress/relay/conn.go", "		c.cut(result.Idle, nil)\n", ""}}},
+	{control: "names of an imported image", pkg: "image", fail: []string{"TestImageKeepsEveryRule"}, edits: []edit{
+		{"pkg/rootfs/etc.go", "} else if p.in.Imported || p.in.Network {", "} else if p.in.Network {"}}},
+	{control: "image store out of reach", pkg: "image", fail: []string{"TestStoreIsNeverWritable"}, edits: []edit{
+		{"pkg/plan/image.go", "if err := b.storeOutOfReach(s); err != nil {", "if err := error(nil); err != nil {"}}},
+	{control: "image kept while it is run", pkg: "image", fail: []string{"TestImageInUse"}, edits: []edit{
+		{"pkg/plan/image.go", "	b.plan.keep(img.Lock)\n", "	img.Close()\n"}}},
+	{control: "helper that others could change", pkg: "image", fail: []string{"TestVerbFindsItsBinary"}, edits: []edit{
+		{"cmd/sandglass/image.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
 }

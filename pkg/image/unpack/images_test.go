@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/tree"
 )
 
 // settingsText is an image's own words, with layers.
@@ -202,5 +203,47 @@ func FuzzArchive(f *testing.F) {
 			return
 		}
 		checkList(t, u)
+	})
+}
+
+// FuzzEntries: whatever entries in whatever order and layers, what comes out is a
+// tree without a name that leads anywhere, and its list says it again.
+func FuzzEntries(f *testing.F) {
+	f.Add([]byte("\x00\x01\x02\x02\x03\x04\x05\x01\x02"))
+	f.Add([]byte("\x02\x00\x09\x00\x0a\x01\x03\x02\x00\x06\x00\x01\x07\x00\x01\x01\x04\x05"))
+	f.Add([]byte(strings.Repeat("\x02\x00\x01\x02\x01\x00\x00\x03\x07\x07\x05\x06", 8)))
+	names := []string{"a", "b", "a/b", "b/a", "a/b/c", "/a", "./b/.", "../a", "a/../b", ".wh.a", "a/.wh.b", "b/.wh..wh..opq", "", "a/a/a", "etc", "etc/hosts"}
+	targets := []string{"a", "b", "/", "..", "../..", "/a/b", "b/a", "/etc/passwd", ".", "a/../../b", "", "\x00", "c", "/b", "./a", "etc"}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		l := limits()
+		u := &unpacker{limits: l, sink: memory{t}, out: &Unpacked{Tree: tree.New(l.Bounds())}, packed: 1 << 20}
+		u.out.Tree.Begin()
+		for ; len(text) >= 3; text = text[3:] {
+			h := &tar.Header{Name: names[text[1]%16], Linkname: targets[text[2]%16], Mode: int64(text[2]) << 4}
+			kinds := []byte{tar.TypeReg, tar.TypeDir, tar.TypeSymlink, tar.TypeLink, tar.TypeBlock, tar.TypeFifo}
+			if k := int(text[0] % 8); k < len(kinds) {
+				h.Typeflag = kinds[k]
+				_ = u.entry(strings.NewReader(""), h) // a refusal would have ended the import
+			} else {
+				u.out.Tree.Begin()
+			}
+		}
+		if u.finish() != nil {
+			return
+		}
+		var n int64
+		u.out.Tree.Walk(func(path string, _ *tree.Node) error {
+			for _, part := range strings.Split(path, "/") {
+				if part == ".." || part == "." || path != "" && part == "" {
+					t.Errorf("the tree has a name %q", path)
+				}
+			}
+			n++
+			return nil
+		})
+		if n-1 != u.out.Tree.Nodes() {
+			t.Errorf("%d nodes are counted, there are %d", u.out.Tree.Nodes(), n-1)
+		}
+		checkList(t, u.out)
 	})
 }
