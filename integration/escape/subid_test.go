@@ -89,7 +89,7 @@ func (a *allotted) sh(t *testing.T, script string, flags ...string) testkit.Outp
 
 func (a *allotted) hold(t *testing.T, flags ...string) *live {
 	t.Helper()
-	return hold(t, a.opts(t), "true", append(a.who.Flags(), flags...)...)
+	return hold(t, a.opts(t), "true", append(a.who.Flags(), append(flags, "--timeout", "120s")...)...) // emulated machines are slow
 }
 
 // whose checks the result's word against the ranges, and gives the id.
