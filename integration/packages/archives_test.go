@@ -43,6 +43,11 @@ func readTar(r io.Reader, a *archive, meta func(name string) bool) error {
 		if err != nil {
 			return err
 		}
+		if strings.HasSuffix(h.Name, ".gz") {
+			if err := unpack(bytes.NewReader(data), func(io.Reader) error { return nil }); err != nil {
+				return fmt.Errorf("%s: %v", h.Name, err)
+			}
+		}
 		if meta(h.Name) {
 			a.meta[strings.TrimPrefix(h.Name, "./")] = string(data)
 			continue
@@ -62,6 +67,20 @@ func readTar(r io.Reader, a *archive, meta func(name string) bool) error {
 	}
 }
 
+// unpack has a function read what gzip has packed, and reads what it has left up
+// to the checksum.
+func unpack(r io.Reader, read func(io.Reader) error) error {
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return err
+	}
+	if err := read(z); err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, z)
+	return err
+}
+
 func open(t *testing.T, path string) *archive {
 	t.Helper()
 	data, err := os.ReadFile(path)
@@ -75,10 +94,9 @@ func open(t *testing.T, path string) *archive {
 	case strings.HasSuffix(path, ".rpm"):
 		err = readRPM(data, a)
 	default: // an apk is two tars of gzip each, of which the first has no end
-		var z *gzip.Reader
-		if z, err = gzip.NewReader(bytes.NewReader(data)); err == nil {
-			err = readTar(z, a, func(name string) bool { return strings.HasPrefix(name, ".") && !strings.Contains(name, "/") })
-		}
+		err = unpack(bytes.NewReader(data), func(r io.Reader) error {
+			return readTar(r, a, func(name string) bool { return strings.HasPrefix(name, ".") && !strings.Contains(name, "/") })
+		})
 	}
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
@@ -100,12 +118,9 @@ func readDeb(data []byte, a *archive) error {
 		}
 		body := rest[60 : 60+size]
 		if strings.HasSuffix(name, ".tar.gz") {
-			z, err := gzip.NewReader(bytes.NewReader(body))
-			if err != nil {
-				return err
-			}
 			isMeta := strings.HasPrefix(name, "control")
-			if err := readTar(z, a, func(string) bool { return isMeta }); err != nil {
+			err := unpack(bytes.NewReader(body), func(r io.Reader) error { return readTar(r, a, func(string) bool { return isMeta }) })
+			if err != nil {
 				return fmt.Errorf("%s: %v", name, err)
 			}
 		}

@@ -166,6 +166,20 @@ func TestManualPagesRender(t *testing.T) {
 	}
 }
 
+// What roff makes typographic is escaped everywhere: Debian's own settings hide
+// a forgotten one, those of others do not.
+func TestManualPagesAreEscaped(t *testing.T) {
+	escaped := strings.NewReplacer(`\-`, "", `\(aq`, "", `\(ga`, "", `\(ha`, "", `\(ti`, "", `\(dq`, "", `\e`, "", `\fB`, "", `\fI`, "", `\fR`, "", `\&.`, "")
+	for _, p := range manual.Pages("1.2.3", "2026-01-02") {
+		for line := range strings.Lines(p.Text) {
+			macro := strings.HasPrefix(line, ".")
+			if i := strings.IndexAny(escaped.Replace(line), "-'`^~\\"); i >= 0 && !strings.HasPrefix(line, `.\"`) || strings.Contains(line, `"`) && !macro {
+				t.Errorf("%s: %s", p.Name, line)
+			}
+		}
+	}
+}
+
 // completions writes the files of the three shells.
 func completions(t *testing.T) (bash, zsh, fish string) {
 	t.Helper()

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -161,7 +162,7 @@ func same(a, b string) error {
 			differ = append(differ, name)
 		}
 	}
-	if len(differ) > 0 {
+	if slices.Sort(differ); len(differ) > 0 {
 		return fmt.Errorf("made twice, and not the same: %s", strings.Join(differ, " "))
 	}
 	return nil
