@@ -179,13 +179,13 @@ func TestUnknownLicence(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &release{version: "1.2.3"}
-	if _, err := r.contents(self, nil); err != nil && !strings.Contains(err.Error(), "licence") {
+	if _, err := r.contents("sandglass", self, nil); err != nil && !strings.Contains(err.Error(), "licence") {
 		t.Fatal(err)
 	}
 	known := licences["std"]
 	delete(licences, "std")
 	defer func() { licences["std"] = known }()
-	if _, err := r.contents(self, nil); message(err) != "the binary contains std, whose licence packaging/dist does not know" {
+	if _, err := r.contents("sandglass", self, nil); message(err) != "the binary contains std, whose licence packaging/dist does not know" {
 		t.Errorf("%v", err)
 	}
 }

@@ -29,19 +29,16 @@ func (r *release) make(root, tree, out, cache string) error {
 		return err
 	}
 	for _, arch := range r.arches {
-		bin := filepath.Join(tree, "bin", arch, "sandglass")
-		if err := r.compile(tree, arch, bin, cache); err != nil {
-			return err
+		var all []file
+		var contents []byte // of sandglass itself
+		for _, command := range []string{"sandglass-image", "sandglass"} {
+			var files []file
+			if files, err = r.binary(tree, arch, command, cache); err != nil {
+				return err
+			}
+			all, contents = append(files, all...), files[1].data
 		}
-		data, err := os.ReadFile(bin)
-		if err != nil {
-			return err
-		}
-		contents, err := r.contents(bin, data)
-		if err != nil {
-			return err
-		}
-		all := append([]file{{"bin/sandglass", 0o755, data}, {docs + "sandglass.cdx.json", 0o644, contents}}, common...)
+		all = append(all, common...)
 		name := "sandglass-" + r.version + "-linux-" + arch
 		archive, err := r.tarball(name, all)
 		if err != nil {
@@ -58,6 +55,23 @@ func (r *release) make(root, tree, out, cache string) error {
 		}
 	}
 	return sums(out)
+}
+
+// binary is a command, and the list of what it is made of.
+func (r *release) binary(tree, arch, command, cache string) ([]file, error) {
+	bin := filepath.Join(tree, "bin", arch, command)
+	if err := r.compile(tree, arch, command, bin, cache); err != nil {
+		return nil, err
+	}
+	data, err := os.ReadFile(bin)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := r.contents(command, bin, data)
+	if err != nil {
+		return nil, err
+	}
+	return []file{{"bin/" + command, 0o755, data}, {docs + command + ".cdx.json", 0o644, contents}}, nil
 }
 
 // tarball is to be unpacked below /usr/local, without its first directory.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,10 @@ var licences = map[string]string{
 	"std":              "BSD-3-Clause",
 	"golang.org/x/sys": "BSD-3-Clause",
 	"golang.org/x/net": "BSD-3-Clause",
+
+	// Of sandglass-image alone, which links zstd and what that needs: all but
+	// xxhash are BSD.
+	"github.com/klauspost/compress": "BSD-3-Clause AND MIT",
 }
 
 const ownLicence = "Apache-2.0"
@@ -65,13 +70,13 @@ type (
 
 // contents says what a binary is made of, in the words of CycloneDX. All of it is
 // read from the binary itself, by the list that the linker has put there.
-func (r *release) contents(bin string, data []byte) ([]byte, error) {
+func (r *release) contents(name, bin string, data []byte) ([]byte, error) {
 	info, err := buildinfo.ReadFile(bin)
 	if err != nil {
 		return nil, err
 	}
 	sum := sha256.Sum256(data)
-	own := component{Type: "application", Ref: "sandglass", Name: "sandglass", Version: r.version, Licences: licenced(ownLicence),
+	own := component{Type: "application", Ref: name, Name: name, Version: r.version, Licences: licenced(ownLicence),
 		Hashes: []hash{{"SHA-256", fmt.Sprintf("%x", sum)}}}
 	for _, s := range info.Settings {
 		own.Properties = append(own.Properties, property{"go:build:" + s.Key, s.Value})
@@ -109,8 +114,11 @@ func uuid(sum [sha256.Size]byte) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", sum[:4], sum[4:6], sum[6:8], sum[8:10], sum[10:16])
 }
 
-func licenced(id string) []licence {
-	var l licence
-	l.Licence.ID = id
-	return []licence{l}
+func licenced(ids string) (list []licence) {
+	for id := range strings.SplitSeq(ids, " AND ") {
+		var l licence
+		l.Licence.ID = id
+		list = append(list, l)
+	}
+	return list
 }

@@ -52,11 +52,11 @@ func put(path string, data []byte, mode fs.FileMode) error {
 	return os.Chmod(path, mode)
 }
 
-// compile builds the command for an architecture. What a builder's environment
+// compile builds a command for an architecture. What a builder's environment
 // could change in the binary is set here; cache is a directory for the compiler,
 // "" for the usual one.
-func (r *release) compile(tree, arch, out, cache string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.stamp, "-o", out, "./cmd/sandglass")
+func (r *release) compile(tree, arch, command, out, cache string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -buildid= -X main.version="+r.stamp, "-o", out, "./cmd/"+command)
 	cmd.Dir = tree
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOFLAGS=-mod=readonly", "GOWORK=off", "GOEXPERIMENT=")
 	if cache != "" {
