@@ -166,3 +166,28 @@ func TestFileThatMayNotBeSeen(t *testing.T) {
 		t.Errorf("in a mount: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
 	}
 }
+
+// The same on a file system that cannot map ids or whose programs may not be
+// executed: the cause is told, and what helps.
+func TestInterpreterThatMayNotBeUsed(t *testing.T) {
+	testkit.Requires(t, "root", "gcc", "userns")
+	who := testkit.AsRoot(t)
+	prog := testkit.C(t, "int main(void) { return 0; }\n")
+	const noexec = ", on a file system that is mounted noexec on this host\nhint: findmnt --target "
+	for mount, want := range map[string]string{
+		"mount -t tmpfs tmpfs work; mkdir work/up work/work; mount -t overlay -o lowerdir=low,upperdir=work/up,workdir=work/work overlay at": "not executable: " +
+			"P/bin/python3: P is on a file system that cannot map ids, so the program's id may use only what everybody may\nhint: chmod -R a+rX -- P",
+		"mount -t tmpfs -o noexec tmpfs at": "P/bin/python3: found but not executable: P/bin/python3" + noexec + "P/bin/python3",
+	} {
+		dir := testkit.Dir(t)
+		prefix := dir + "/at/.pyenv/versions/3.99.0"
+		p := script(t, who, "cd "+dir+"\nmkdir low work at; "+mount+"\nmkdir -p "+prefix+"/bin "+prefix+"/lib/python3.99\ncp "+prog+" "+prefix+"/bin/python3\n"+
+			"touch "+prefix+"/lib/python3.99/os.py\nchmod -R go-rwx "+dir+"/at\ncd /")
+		p.path = prefix + "/bin:/usr/bin:/bin"
+		o := p.do(t, "run", "--", prefix+"/bin/python3")
+		said := "sandglass: error: " + strings.ReplaceAll(want, "P", prefix)
+		if o.Exit != 126 || o.Stdout != "" || !strings.HasPrefix(o.Stderr, said) {
+			t.Errorf("exit %d, %q, %q, want %q", o.Exit, o.Stdout, o.Stderr, said)
+		}
+	}
+}

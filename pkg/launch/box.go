@@ -53,8 +53,8 @@ type Box struct {
 	// Denials answers for the program's filter, nil when it needs nobody.
 	Denials *denials.Watch
 
-	// Unmapped are the sources of a root caller that everybody may read and whose
-	// file system cannot map ids: they are shown as they are. Set by Realize.
+	// Unmapped are the sources of a root caller whose file system cannot map ids, so
+	// that they are shown as they are. Set by Realize.
 	Unmapped []string
 
 	files []*os.File

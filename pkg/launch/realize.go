@@ -143,9 +143,7 @@ func (r *realizer) attributes(fd int, it *rootfs.Item, st *unix.Stat_t) error {
 		}
 		attr.Attr_set &^= unix.MOUNT_ATTR_IDMAP
 		attr.Userns_fd = 0
-		if !it.Offered {
-			r.box.Unmapped = append(r.box.Unmapped, it.Source)
-		}
+		r.box.Unmapped = append(r.box.Unmapped, it.Source)
 		err = unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|unix.AT_RECURSIVE, attr)
 	}
 	if err != nil {

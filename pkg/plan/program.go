@@ -157,6 +157,9 @@ func (b *builder) runCommand(argv []string) error {
 	name := argv[0]
 	if b.host() && filepath.IsAbs(name) && !b.inside(name) {
 		found, err := b.finder.Find(filepath.Clean(name))
+		if r, ok := err.(*refusal.Error); ok && r.Exit == refusal.ExitNotExecutable {
+			return err // the caller's own word, which is there: "not found" would be wrong
+		}
 		if err == nil {
 			if err := b.adopt(found); err != nil {
 				return err

@@ -4,6 +4,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"sandglass/internal/refusal"
 )
 
@@ -52,6 +54,12 @@ func (m *missing) error(dirs []string) *refusal.Error {
 		return err.Hint("%s", hintLang)
 	}
 	if exit == refusal.ExitNotExecutable {
+		// access(2) answers for the mount as well as for the file's mode.
+		var fs unix.Statfs_t
+		if unix.Statfs(m.denied[0], &fs) == nil && fs.Flags&unix.MS_NOEXEC != 0 {
+			err.What += ", on a file system that is mounted noexec on this host"
+			return err.Hint("findmnt --target %s   # where: mount -o remount,exec as root", refusal.Shell(m.denied[0]))
+		}
 		return err.Hint("chmod +x %s", refusal.Shell(m.denied[0]))
 	}
 	if m.lang != nil && m.lang.Package != "" {

@@ -51,7 +51,7 @@ func (r *runner) do(ctx context.Context) error {
 		defer end.Owned.Close()
 	}
 	r.disconnect(end.Outcome)
-	r.noexec(end)
+	r.denied(end)
 	r.fill(end)
 	if end.StdoutErr != nil {
 		r.incomplete("writing stdout: " + cause(end.StdoutErr))
