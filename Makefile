@@ -17,7 +17,7 @@ FUZZTIME ?= 1m
 # How long make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
 MINUTES ?= 10
 
-.PHONY: all build dist demo test test-host test-quick test-vm check bench soak fuzz lint profiles check-profiles install clean help
+.PHONY: all build dist demo test test-host test-quick test-vm test-arm64 check bench soak fuzz lint profiles check-profiles install clean help
 
 all: build
 
@@ -52,6 +52,9 @@ test-vm: ## the tests in virtual machines: kernels with cgroup v2, systemd
 
 test-quick: ## only the tests that need nothing installed
 	hack/test.sh -short $(TESTFLAGS) ./pkg/... ./internal/... ./cmd/... ./seccomp-profiles/...
+
+test-arm64: ## those on an emulated arm64 machine; a part of test-vm
+	hack/test-vm.sh -only arm64
 
 check: build ## prove the controls on this host
 	hack/check.sh bin/sandglass

@@ -24,6 +24,9 @@ setpriv util-linux"
 # The test machines see this host's / and boot its systemd; see docs/VM.md.
 vm="$test
 qemu-system-x86_64 qemu-system-x86
+qemu-system-aarch64 qemu-system-arm
+aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
+/usr/aarch64-linux-gnu/include/stdio.h libc6-dev-arm64-cross
 /usr/lib/qemu/virtiofsd qemu-system-common
 xz xz-utils
 dpkg-deb dpkg

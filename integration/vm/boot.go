@@ -19,7 +19,10 @@ var guest string
 // script is what the machine runs: guest.sh, then a line for each suite.
 func (m machine) script(source string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "source=%s\n%s\n", quote(source), guest)
+	if m.arch != "" {
+		source = "/src" // boot.sh puts it there
+	}
+	fmt.Fprintf(&b, "source=%s\nbuilt=%s\nprograms=%s\n%s\n", quote(source), quote("/vm/src/"+m.built("tests")), quote("/vm/src/"+m.built("c")), guest)
 	for _, s := range m.suites {
 		who := "as_root"
 		if s.user {
@@ -84,8 +87,11 @@ func (m machine) boot(c *column) error {
 	defer out.Close()
 	cmd := exec.Command("integration/vm/boot.sh", m.dir(), file)
 	cmd.Env = append(os.Environ(), "LIMIT=1500", "CONSOLE="+filepath.Join(dir, "console"), "APPEND="+m.append)
-	if m.systemd {
-		cmd.Env = append(cmd.Env, "VMINIT=systemd")
+	if m.arch != "" {
+		cmd.Env = append(cmd.Env, "ARCH="+m.arch, "ROOT="+m.built("root"))
+	}
+	if m.init != "" {
+		cmd.Env = append(cmd.Env, "VMINIT="+m.init)
 	}
 	cmd.Stderr = os.Stderr
 	lines, err := cmd.StdoutPipe()

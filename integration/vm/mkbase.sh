@@ -2,50 +2,66 @@
 # The kernel and the base of the test machine's initramfs, out of Debian
 # packages that are downloaded and unpacked, and never installed:
 #
-#   integration/vm/mkbase.sh DIR PACKAGE
+#   integration/vm/mkbase.sh DIR PACKAGE [RELEASE ARCH]
 #
 # leaves DIR/vmlinuz and DIR/base.cpio.gz. PACKAGE is a kernel's meta package,
-# such as linux-image-cloud-amd64. What is there is kept: a second call
-# downloads nothing.
+# such as linux-image-cloud-amd64, of this host's own release and architecture
+# or of the ones that are named. What is there is kept: a second call downloads
+# nothing.
 set -euo pipefail
-dir=$1 meta=$2
+dir=$1 meta=$2 release=${3:-} arch=${4:-}
+. "$(dirname "$0")/../../hack/debian.sh"
 
 # Loaded at boot where they are not built in, each after what it needs.
 modules='virtio_pci virtio_console virtio_blk virtiofs ext4 overlay loop veth'
 
 # One that was made with other modules is made again.
-[ "$(cat "$dir/complete" 2>/dev/null)" != "$modules" ] || exit 0
+[ "$(cat "$dir/complete" 2>/dev/null)" != "$modules, busybox" ] || exit 0
 mkdir -p "$dir/download"
 dir=$(cd "$dir" && pwd)
 cd "$dir/download"
 
+# The sandbox user of apt may not enter this directory.
+apt_get=(apt-get -qq -o APT::Sandbox::User=root) apt_cache=(apt-cache)
+# fetch PACKAGE...: into this directory, with newer lists if those there are too old.
+fetch() { "${apt_get[@]}" download "$@" || { "${apt_get[@]}" update && "${apt_get[@]}" download "$@"; }; }
+# unpack PACKAGE...: one after the other, into unpacked.
+unpack() {
+  rm -rf unpacked && mkdir unpacked
+  for package; do dpkg-deb -x "$(echo "$package"_*.deb)" unpacked; done
+}
+busybox() { find unpacked -path '*/bin/busybox' -type f | head -n 1; }
+
+# One busybox for this host, and one for the machine.
+fetch busybox-static
+unpack busybox-static
+cp "$(busybox)" "$dir/busybox"
+if [ -n "$release" ]; then debian "$dir/download/apt" "$release" "$arch"; fi
+
 # A meta package depends on the newest kernel of its kind.
-newest() { apt-cache depends "$meta" 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }'; }
+newest() { "${apt_cache[@]}" depends "$meta" 2>/dev/null | awk '/Depends: linux-image/ { print $2; exit }'; }
 image=$(newest)
 if [ -z "$image" ]; then
-  apt-get -qq update
+  "${apt_get[@]}" update
   image=$(newest)
 fi
 [ -n "$image" ] || { echo "mkbase: apt knows no package $meta" >&2; exit 1; }
-# The sandbox user of apt may not enter this directory.
-apt-get -qq -o APT::Sandbox::User=root download "$image" busybox-static ||
-  { apt-get -qq update && apt-get -qq -o APT::Sandbox::User=root download "$image" busybox-static; }
-
-rm -rf unpacked && mkdir unpacked
-for package in "$image"_*.deb busybox-static_*.deb; do dpkg-deb -x "$package" unpacked; done
+rm -f ./*.deb
+fetch "$image" busybox-static
+unpack "$image" busybox-static
 cp unpacked/boot/vmlinuz-* "$dir/vmlinuz"
 
 base=$dir/base
 rm -rf "$base" && mkdir -p "$base"/{bin,sbin,dev,proc,sys,etc,root,vm,modules,usr}
-cp "$(find unpacked -path '*/bin/busybox' -type f | head -n 1)" "$base/bin/busybox"
-for applet in $("$base/bin/busybox" --list); do
+cp "$(busybox)" "$base/bin/busybox"
+for applet in $("$dir/busybox" --list); do
   [ "$applet" = busybox ] || ln -sf busybox "$base/bin/$applet"
 done
 
 # The package has no modules.dep; busybox makes it, without kmod.
 tree=$(find unpacked -path '*/lib/modules/*/kernel' -type d | head -n 1)
 tree=${tree%/kernel}
-"$base/bin/busybox" depmod -b "${tree%/lib/modules/*}" "$(basename "$tree")" 2>/dev/null
+"$dir/busybox" depmod -b "${tree%/lib/modules/*}" "$(basename "$tree")" 2>/dev/null
 : >"$base/modules/order"
 for module in $modules; do
   # "path/module.ko: needed needed": what is needed first stands last. A
@@ -65,9 +81,9 @@ for module in $modules; do
     done
 done
 
-(cd "$base" && find . | ./bin/busybox cpio -o -H newc 2>/dev/null) | gzip -1 >"$dir/base.cpio.gz"
+(cd "$base" && find . | "$dir/busybox" cpio -o -H newc 2>/dev/null) | gzip -1 >"$dir/base.cpio.gz"
 # The kernel unpacks one archive after another, if each starts at a multiple of
 # four bytes: boot.sh appends one.
 truncate -s %4 "$dir/base.cpio.gz"
 cd "$dir" && rm -rf download "$base/modules"
-echo "$modules" >complete
+echo "$modules, busybox" >complete

@@ -10,7 +10,9 @@ import (
 type machine struct {
 	name    string
 	kernel  string // Debian's package
-	systemd bool   // PID 1; sh without
+	release string // of Debian, where it is not this host's
+	arch    string // "" is this host's
+	init    string // systemd as PID 1; ramfs: sh, which stays in the initial ramfs; sh without
 	append  string // more words of the kernel's command line
 	must    []string
 	suites  []suite
@@ -24,7 +26,15 @@ type suite struct {
 	user      bool   // as an ordinary user inside a delegated scope, with systemd only
 }
 
-func (m machine) dir() string     { return filepath.Join(work, m.kernel) }
+func (m machine) dir() string {
+	return filepath.Join(work, strings.Trim(m.release+"-"+m.kernel, "-"))
+}
+
+// built is a directory of what is built for the machine's architecture.
+func (m machine) built(name string) string {
+	return filepath.Join(work, strings.Trim(name+"-"+m.arch, "-"))
+}
+
 func (m machine) results() string { return filepath.Join(work, "results", m.name+".json") }
 
 // has is what every machine has for certain; a test may not be skipped for the
@@ -37,6 +47,11 @@ const (
 	older = "linux-image-cloud-amd64"
 	newer = "linux-image-6.12-cloud-amd64"
 )
+
+// otherArch is what a machine of another architecture has: a small Debian of its
+// own in place of this host.
+var otherArch = []string{"root", "userns", "seccomp", "landlock", "idmap", "arm64", "python3", "bash", "perl", "ipv6",
+	"cgroup", "cgroup2", "cgroup2-memory", "cgroup2-pids", "cgroup2-cpu", "disk", "swap", "tracefs", "cgroup.kill", "ptmx", "veth"}
 
 // Left out, by name:
 const (
@@ -98,9 +113,10 @@ func plan() []machine {
 	return []machine{
 		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|ClockThatJumps|"+tmpfsIDMap),
 			suite{pkg: "integration/parity"}, suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
-		{name: "kernel-6.12", kernel: newer, must: root, suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
+		{name: "kernel-6.12", kernel: newer, must: append([]string{"own-machine", "apparmor", "podman"}, root...), suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
+			suite{pkg: "integration/hosts", skip: "^Test(OldKernel|InitialRamfs)$"},
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "integration/tty", skip: patient}, suite{pkg: "pkg/check", skip: judge})},
-		{name: "systemd-6.12", kernel: newer, systemd: true, must: append([]string{"systemd", "user-1000", "delegated", "machine", "dpkg"}, has...), suites: []suite{
+		{name: "systemd-6.12", kernel: newer, init: "systemd", must: append([]string{"systemd", "user-1000", "delegated", "machine", "dpkg"}, has...), suites: []suite{
 			{pkg: "integration/vm", user: true},
 			{pkg: "pkg/cgroup", user: true},
 			{pkg: "integration/limits", user: true, skip: floods + "|" + ways},
@@ -109,6 +125,20 @@ func plan() []machine {
 		}},
 		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory", "golden"},
 			suites: []suite{{pkg: "integration/v2", run: "^TestMissingController$"}, {pkg: "integration/vm", run: "^TestDoctorTable$"}}},
+		{name: "initramfs-6.12", kernel: newer, init: "ramfs", must: []string{"root", "own-machine", "initramfs"}, suites: []suite{
+			{pkg: "integration/hosts", run: "^TestInitialRamfs$"}}},
+		{name: "kernel-5.10", kernel: older, release: "bullseye", must: []string{"root", "own-machine", "kernel-5.10"}, suites: []suite{
+			{pkg: "integration/hosts", run: "^TestOldKernel$"}}},
+		{name: "arm64", kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: []suite{
+			{pkg: "pkg/check", run: "^TestEveryControlHolds$"},
+			{pkg: "pkg/seccomp"},
+			{pkg: "internal/sys", skip: many},
+			{pkg: "pkg/boxinit"},
+			{pkg: "pkg/mount"},
+			{pkg: "pkg/cgroup"},
+			{pkg: "pkg/launch"},
+			{pkg: "pkg/sandbox", skip: "^Example"}, // with limits for a machine that is not emulated
+		}},
 	}
 }
 

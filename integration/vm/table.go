@@ -100,14 +100,14 @@ func readHost(path string) (*column, error) {
 	c := newColumn("host")
 	for _, m := range plan() {
 		for _, s := range m.suites {
-			c.must[s.pkg] = !onlyV2[s.pkg]
+			c.must[s.pkg] = !onlyMachines[s.pkg]
 		}
 	}
 	return c, c.read(f)
 }
 
-// onlyV2 are packages of which all tests may be skipped on a host without v2.
-var onlyV2 = map[string]bool{"integration/v2": true}
+// onlyMachines are packages of which all tests may be skipped on a host.
+var onlyMachines = map[string]bool{"integration/v2": true, "integration/hosts": true}
 
 // text is the cell in the table, and whether it is as it must be.
 func (c *column) text(pkg string) (string, bool) {

@@ -57,7 +57,11 @@ func TestTable(t *testing.T) {
 func TestScript(t *testing.T) {
 	for _, m := range plan() {
 		text := m.script("/a dir/it's")
-		if !strings.HasPrefix(text, `source='/a dir/it'\''s'`+"\n") {
+		source := `'/a dir/it'\''s'`
+		if m.arch != "" {
+			source = "'/src'"
+		}
+		if !strings.HasPrefix(text, "source="+source+"\n") {
 			t.Errorf("%s: %.60q", m.name, text)
 		}
 		seen := map[string]int{}
@@ -66,7 +70,7 @@ func TestScript(t *testing.T) {
 			if n := strings.Count(text, "' '"+s.pkg+"' '"); n != 1 || seen[s.pkg] != 1 {
 				t.Errorf("%s: %s is in the script %d times", m.name, s.pkg, n)
 			}
-			if s.user && !m.systemd {
+			if s.user && m.init != "systemd" {
 				t.Errorf("%s: %s for a user, without systemd to delegate", m.name, s.pkg)
 			}
 		}

@@ -21,6 +21,9 @@ const EnvCompiled = "SANDGLASS_TEST_COMPILED"
 // its path on the host. The test is skipped where there is no gcc.
 func C(t testing.TB, source string) string {
 	t.Helper()
+	if before, ok := compiledBefore(source); ok {
+		return before
+	}
 	Requires(t, "gcc")
 	d, err := dir()
 	if err != nil {
@@ -35,14 +38,10 @@ func C(t testing.TB, source string) string {
 
 // Compile is C into a directory, for what is no test.
 func Compile(dir, source string) (string, error) {
-	sum := sha256.Sum256([]byte(source))
-	name := "c-" + hex.EncodeToString(sum[:8])
-	if before := filepath.Join(os.Getenv(EnvCompiled), name); filepath.IsAbs(before) {
-		if _, err := os.Stat(before); err == nil {
-			return before, nil
-		}
+	if before, ok := compiledBefore(source); ok {
+		return before, nil
 	}
-	out := filepath.Join(dir, name)
+	out := filepath.Join(dir, nameOf(source))
 	compiled.Lock()
 	defer compiled.Unlock()
 	if _, err := os.Stat(out); err == nil {
@@ -56,6 +55,18 @@ func Compile(dir, source string) (string, error) {
 		return "", fmt.Errorf("gcc: %w\n%s", err, text)
 	}
 	return out, os.Chmod(out, 0o755)
+}
+
+func nameOf(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "c-" + hex.EncodeToString(sum[:8])
+}
+
+// compiledBefore is the program in EnvCompiled, if it is there.
+func compiledBefore(source string) (string, bool) {
+	path := filepath.Join(os.Getenv(EnvCompiled), nameOf(source))
+	_, err := os.Stat(path)
+	return path, err == nil && filepath.IsAbs(path)
 }
 
 // Inside is where RunC puts the program.

@@ -67,7 +67,7 @@ static int own(void *arg) {
     int fd = syscall(SYS_memfd_create, "own", 0);
     static char block[1 << 20];
     for (size_t i = 0; i < much; i += sizeof block) syscall(SYS_write, fd, block, sizeof block);
-    for (;;) syscall(SYS_pause);
+    for (;;) syscall(SYS_ppoll, 0, 0, 0, 0);
     return *(int *)arg;
 }
 
@@ -77,7 +77,7 @@ static void vforked(long mb, long ms) {
     signal(SIGTERM, SIG_IGN);
     if (vfork() == 0) {
         struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-        if (ms < 0) for (;;) syscall(SYS_pause);
+        if (ms < 0) for (;;) syscall(SYS_ppoll, 0, 0, 0, 0);
         syscall(SYS_nanosleep, &t, 0);
         _exit(0);
     }

@@ -53,8 +53,11 @@ func (h host) cloneFailed(step string, errno syscall.Errno) Cause {
 			}
 		}
 	case syscall.EINVAL:
-		if step == "clone" {
+		switch step {
+		case "clone":
 			return h.notBuiltIn()
+		case "seal descriptors": // close_range(2) with CLOSE_RANGE_CLOEXEC, since 5.11
+			return Cause{Text: step + ": this kernel does not take close_range(2)'s flags: " + oldKernel, Hints: []string{"uname -r"}}
 		}
 	case syscall.EROFS:
 		if step == "map ids" {
@@ -136,10 +139,15 @@ func (h host) stepFailed(step string, errno syscall.Errno) Cause {
 		return h.noCall("this kernel lacks the system call")
 	case denied && h.appArmorRestricts():
 		return h.appArmor()
+	case denied && h.confinedBy() != "":
+		return h.confined("")
 	case step == "pivot_root" && errno == syscall.EINVAL:
 		return Cause{
-			Text:  "the host's root is the initial ramfs, which pivot_root(2) refuses",
-			Hints: []string{"exec switch_root /newroot /sbin/init   # in the host's initramfs"},
+			Text: "the host's root is the initial ramfs, which pivot_root(2) refuses",
+			Hints: []string{
+				"unshare -m sh -c 'mkdir -p /mnt && mount --rbind / /mnt && cd /mnt && mount --move . / && exec chroot . sandglass run script.py'   # as root: with a root that is a mount of its own",
+				"exec switch_root /newroot /sbin/init   # for good: in the host's initramfs",
+			},
 		}
 	case step == "start program: seccomp" && errno == syscall.EINVAL:
 		return Cause{Text: "seccomp filters are not built into this kernel", Hints: []string{"zgrep SECCOMP_FILTER= /proc/config.gz   # a kernel with CONFIG_SECCOMP_FILTER is needed"}}
@@ -181,6 +189,8 @@ func (h host) denied(what string, needs []string, options need) Cause {
 		}
 	case h.appArmorRestricts():
 		return h.appArmor()
+	case h.confinedBy() != "":
+		return h.confined(what + "; ")
 	case h.chrooted():
 		return Cause{
 			Text:  what + "; this process is in a chroot, where the kernel allows no user namespace",

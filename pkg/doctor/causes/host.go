@@ -66,6 +66,19 @@ func (h host) appArmorRestricts() bool {
 	return h.sysctl("kernel/apparmor_restrict_unprivileged_userns") == "1" && !h.has("SYS_ADMIN")
 }
 
+// confinedBy is the AppArmor profile that this process is under on a host of its
+// own: a container has one of its manager's.
+func (h host) confinedBy() string {
+	if h.container() != "" || h.read("/sys/module/apparmor/parameters/enabled") != "Y" {
+		return ""
+	}
+	name, enforced := strings.CutSuffix(h.read("/proc/self/attr/current"), " (enforce)")
+	if !enforced || len(name) > 128 || strings.ContainsFunc(name, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return ""
+	}
+	return name
+}
+
 func (h host) seLinux() bool { return h.read("/sys/fs/selinux/enforce") == "1" }
 
 // chrooted: no mount is at "/", so the root is a directory of one (current_chrooted

@@ -143,6 +143,14 @@ func (h host) appArmor() Cause {
 	}
 }
 
+// confined is a profile that somebody has written for programs like this one.
+func (h host) confined(what string) Cause {
+	return Cause{
+		Text:  what + "AppArmor's profile " + h.confinedBy() + ", which this process is under, may refuse it",
+		Hints: []string{h.profile(), "dmesg | grep 'apparmor=\"DENIED\"' | tail   # what was refused, and by which profile"},
+	}
+}
+
 // profile is a command that loads an AppArmor profile for this binary. It allows
 // no more than the binary had before Ubuntu's restriction.
 func (h host) profile() string {
