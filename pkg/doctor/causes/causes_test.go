@@ -60,7 +60,7 @@ func TestCloneFailed(t *testing.T) {
 			"user namespaces cannot be made or mapped: clone: permission denied; AppArmor's profile untrusted, which this process is under, may refuse it",
 			`printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile sandglass "/opt/my tools/sandglass" flags=(unconfined) {\n  userns,\n}\n' | sudo tee /etc/apparmor.d/sandglass && sudo apparmor_parser -r /etc/apparmor.d/sandglass   # for this binary alone`},
 		"a profile of AppArmor that only tells": {1000, map[string]string{"/sys/module/apparmor/parameters/enabled": "Y\n", "/proc/self/attr/current": "untrusted (complain)\n", "/proc/self/status": noCaps}, "clone", syscall.EPERM,
-			what + "; AppArmor, SELinux, an LXC profile or an outer container's seccomp filter withholds it", docker[toRun][0]},
+			what + "; AppArmor, SELinux, an LXC profile, an outer container's seccomp filter or a chroot withholds it", docker[toRun][0]},
 		"chroot": {0, map[string]string{"/proc/self/mountinfo": "30 1 0:5 / /proc rw - proc proc rw\n", "/proc/self/status": allCaps}, "clone", syscall.EPERM,
 			what + "; this process is in a chroot, where the kernel allows no user namespace", "unshare --mount sh -c 'mount --rbind DIR DIR && cd DIR && pivot_root . . && umount -l . && exec sandglass run script.py'   # from outside, as root, in place of chroot DIR"},
 		"no capability": {0, map[string]string{"/proc/self/status": noCaps}, "map ids", syscall.EPERM,
