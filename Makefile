@@ -53,7 +53,7 @@ test-vm: ## the tests in virtual machines: kernels with cgroup v2, systemd
 test-quick: ## only the tests that need nothing installed
 	hack/test.sh -short $(TESTFLAGS) ./pkg/... ./internal/... ./cmd/... ./seccomp-profiles/...
 
-test-arm64: ## those on an emulated arm64 machine; a part of test-vm
+test-arm64: ## those on an emulated arm64 machine, which test-vm leaves out
 	hack/test-vm.sh -only arm64
 
 check: build ## prove the controls on this host

@@ -17,26 +17,30 @@ import (
 func (a *allotted) delegated(t *testing.T) {
 	t.Helper()
 	testkit.Requires(t, "cgroup2")
-	group := "/sys/fs/cgroup/delegated-" + strconv.Itoa(os.Getpid())
-	a.setup += "mkdir -p " + group + "\nfor f in . cgroup.procs cgroup.subtree_control cgroup.threads; do chown " +
+	// One for each run: a group with groups of its own below takes no process.
+	prefix := "/sys/fs/cgroup/delegated-" + strconv.Itoa(os.Getpid()) + "-"
+	group := prefix + "$$"
+	a.setup += "mkdir " + group + "\nfor f in . cgroup.procs cgroup.subtree_control cgroup.threads; do chown " +
 		strconv.Itoa(a.who.UID) + " " + group + "/$f; done\necho $$ >" + group + "/cgroup.procs\n"
 	if err := os.WriteFile("/sys/fs/cgroup/cgroup.subtree_control", []byte("+memory +pids +cpu"), 0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		testkit.Eventually(t, group+" is removed", func() bool {
+		testkit.Eventually(t, prefix+"* are removed", func() bool {
+			groups, _ := filepath.Glob(prefix + "*")
 			var dirs []string
-			filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
-				if err == nil && d.IsDir() {
-					dirs = append(dirs, path)
-				}
-				return nil
-			})
+			for _, group := range groups {
+				filepath.WalkDir(group, func(path string, d fs.DirEntry, err error) error {
+					if err == nil && d.IsDir() {
+						dirs = append(dirs, path)
+					}
+					return nil
+				})
+			}
 			for i := range dirs {
 				os.Remove(dirs[len(dirs)-1-i])
 			}
-			_, err := os.Stat(group)
-			return os.IsNotExist(err)
+			return len(dirs) == 0
 		})
 	})
 }

@@ -23,8 +23,14 @@ var (
 	helpVerb = regexp.MustCompile(`^  ([a-z]+) +[^ ]`)
 )
 
+// subs are the verbs of a verb.
+var subs = map[string][]string{
+	"profile": {"list", "show", "diff", "compile", "learn"},
+	"image":   {"import", "list", "show", "verify", "rm", "prune", "export"},
+}
+
 // said are the verbs and the flags that the binary's own --help lists: by verb,
-// and by "profile VERB".
+// and by "profile VERB" and "image VERB".
 func said(t *testing.T) (verbs []string, flags map[string][]string) {
 	t.Helper()
 	flags = map[string][]string{}
@@ -37,7 +43,7 @@ func said(t *testing.T) (verbs []string, flags map[string][]string) {
 		at := verb
 		text, _, _ := strings.Cut(help(t, verb, "--help"), "\nRefused, ")
 		for line := range strings.Lines(text) {
-			if m := helpVerb.FindStringSubmatch(line); m != nil && verb == "profile" {
+			if m := helpVerb.FindStringSubmatch(line); m != nil && subs[verb] != nil && slices.Contains(subs[verb], m[1]) {
 				at = verb + " " + m[1]
 				flags[at] = nil
 			}
@@ -64,7 +70,7 @@ func help(t *testing.T, args ...string) string {
 // Where flags may stand, and that all of them are found at all.
 func TestHelpIsUnderstood(t *testing.T) {
 	verbs, flags := said(t)
-	if want := []string{"run", "check", "doctor", "plan", "profile", "sweep", "version"}; !slices.Equal(verbs, want) {
+	if want := []string{"run", "session", "check", "doctor", "plan", "profile", "image", "sweep", "version"}; !slices.Equal(verbs, want) {
 		t.Fatalf("verbs %q", verbs)
 	}
 	for at, want := range map[string][]string{
@@ -131,9 +137,9 @@ func TestManualPages(t *testing.T) {
 	for _, verb := range verbs {
 		text, _, _ := strings.Cut(pages["sandglass-"+verb+".1"], ".SH REFUSED")
 		var want []string
-		if verb == "profile" {
-			for _, sub := range []string{"list", "show", "diff", "compile", "learn"} {
-				want = append(append(want, sub), flags["profile "+sub]...)
+		if subs[verb] != nil {
+			for _, sub := range subs[verb] {
+				want = append(append(want, sub), flags[verb+" "+sub]...)
 			}
 		} else {
 			want = flags[verb]
@@ -209,9 +215,11 @@ func offered(t *testing.T, ask func(words ...string) []string) {
 		}
 	}
 	check(verbs, "")
-	check([]string{"list", "show", "diff", "compile", "learn"}, "profile", "")
+	for verb, names := range subs {
+		check(names, verb, "")
+	}
 	for at, own := range flags {
-		if at == "plan" || at == "profile learn" {
+		if at == "plan" || at == "profile learn" || at == "session" {
 			own = append(slices.Clone(own), flags["run"]...)
 		}
 		if len(own) > 0 {

@@ -13,8 +13,8 @@ import (
 // scriptHost runs the packages' scripts on a host below a directory, whose
 // apparmor_parser is a stand-in that writes down how it was called.
 type scriptHost struct {
-	t         *testing.T
-	root, ext string
+	t    *testing.T
+	root string
 }
 
 func newScriptHost(t *testing.T) *scriptHost {

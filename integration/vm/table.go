@@ -99,6 +99,9 @@ func readHost(path string) (*column, error) {
 	defer f.Close()
 	c := newColumn("host")
 	for _, m := range plan() {
+		if m.byName {
+			continue
+		}
 		for _, s := range m.suites {
 			c.must[s.pkg] = !onlyMachines[s.pkg]
 		}

@@ -38,7 +38,7 @@ func (r *run) perform() {
 	if r.stream {
 		r.event(startedLine(r.id))
 	}
-	res, err := s.c.Run(r.ctx, spec)
+	res, _ := s.c.Run(r.ctx, spec) // the result has the error too
 	s.unboxed()
 	if res.Outcome == result.Refused {
 		r.last(refused(r.id, typeRun, &refusal.Error{What: res.Error, Hints: res.Hints, Exit: res.ExitCode}).line())
