@@ -35,12 +35,12 @@ func made(t *testing.T) (dir, prefix string) {
 	t.Helper()
 	testkit.Requires(t, "go", "git")
 	root := testkit.Root(t)
-	if err := exec.Command("git", "-C", root, "rev-parse", "HEAD").Run(); err != nil {
+	if err := exec.Command("git", "-C", root, "-c", "safe.directory=*", "rev-parse", "HEAD").Run(); err != nil {
 		t.Skip("SKIP(want a checkout of git, have none)")
 	}
 	dir, err := dist()
 	if err != nil && strings.Contains(err.Error(), "go install nfpm") {
-		testkit.Skip(t, "nfpm", err.Error())
+		testkit.Skip(t, "nfpm", strings.Join(strings.Fields(err.Error()), " "))
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 // them (a scratch file that the compiler would take, a go.work above) cannot get
 // into a release.
 func export(root, to string) error {
-	list, err := exec.Command("git", "-C", root, "ls-files", "-z", "--cached").Output()
+	list, err := gitIn(root, "ls-files", "-z", "--cached").Output()
 	if err != nil {
 		return fmt.Errorf("git ls-files: %v: a release is made of a checkout", err)
 	}

@@ -30,7 +30,7 @@ var released = regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+(-(alpha|beta|rc)[0-9]
 // Unreleased.
 func decide(root, named string) (*release, error) {
 	git := func(args ...string) string {
-		text, err := exec.Command("git", append([]string{"-C", root}, args...)...).Output()
+		text, err := gitIn(root, args...).Output()
 		if err != nil {
 			return ""
 		}
@@ -69,6 +69,12 @@ func decide(root, named string) (*release, error) {
 		r.stamp += ".dirty"
 	}
 	return r, changes(root, "Unreleased")
+}
+
+// gitIn is a command of git's. Whose the checkout is makes no difference: this
+// program is a part of it.
+func gitIn(root string, args ...string) *exec.Cmd {
+	return exec.Command("git", append([]string{"-C", root, "-c", "safe.directory=*"}, args...)...)
 }
 
 // changes fails when CHANGELOG.md says nothing about a version.
