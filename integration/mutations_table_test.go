@@ -327,4 +327,16 @@ var mutations = []mutation{
 		{"pkg/plan/image.go", "	b.plan.keep(img.Lock)\n", "	img.Close()\n"}}},
 	{control: "helper that others could change", pkg: "image", fail: []string{"TestVerbFindsItsBinary"}, edits: []edit{
 		{"cmd/sandglass/image.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
+	{control: "length of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{
+		{"pkg/session/reader.go", "tooLong = tooLong || len(l.buf)+len(part) > l.most; tooLong", "tooLong = false; tooLong"}}},
+	{control: "characters of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{
+		{"pkg/session/decode.go", "if r = utf16.DecodeRune(r, low); r == utf8.RuneError {", "if r = utf16.DecodeRune(r, low); r == utf8.RuneError && low < 0 {"}}},
+	{control: "reader of replies watched", pkg: "session", fail: []string{"TestEnds"}, edits: []edit{
+		{"cmd/sandglass/session.go", "		waitNoReader(os.Stdout)\n", "		<-ctx.Done()\n"}}},
+	{control: "cancel of a run", pkg: "session", fail: []string{"TestQueueAndCancel"}, edits: []edit{
+		{"pkg/session/queue.go", "		r.stop()\n", ""}}},
+	{control: "names of files below /work", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
+		{"pkg/policy/validate_files.go", "		case e == \"..\":\n", "		case false:\n"}}},
+	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
+		{"pkg/plan/file.go", "real, err := b.judge(\"file\", f.Source, false)", "real, err := filepath.EvalSymlinks(f.Source)"}}},
 }

@@ -26,6 +26,7 @@ func onPath(t *testing.T, who testkit.Who) string {
 		return bin
 	}
 	script := "#!/bin/sh\n[ \"$1\" = run ] && { shift; set -- run " + strings.Join(flags, " ") + " \"$@\"; }\n" +
+		"[ \"$1\" = session ] && { shift; set -- session " + strings.Join(flags, " ") + " \"$@\"; }\n" +
 		"[ \"$1\" = check ] && { shift; set -- check " + strings.Join(flags, " ") + " \"$@\"; }\n" +
 		"exec " + testkit.Binary(t) + " \"$@\"\n"
 	if err := os.WriteFile(name, []byte(script), 0o755); err != nil {
