@@ -156,16 +156,20 @@ func (c *conn) oneWay(from, to *net.TCPConn, count *atomic.Int64, left *budget) 
 	p.close()
 	if from == c.inside {
 		c.allSent.Store(err == nil)
-		c.upEnded()
 	}
+	both := c.ended.Load() == 2
 	switch {
 	case errors.Is(err, errSpent):
 		c.s.end(result.ByteLimit)
 	case err != nil:
 		c.cut(result.Reset, err)
-	case c.ended.Add(1) == 2:
+	case both:
 		c.cut(result.Closed, nil)
-	default:
+	}
+	if from == c.inside {
+		c.upEnded() // after the verdict: who waits for it ends the connections then
+	}
+	if err == nil && !both {
 		p.awaitReset(c)
 	}
 }

@@ -97,6 +97,8 @@ func (p *pump) run(c *conn, count *atomic.Int64, left *budget) error {
 		}
 		got := p.moved
 		if got == 0 {
+			// First: who sees the end of file and ends in turn finds it counted.
+			c.ended.Add(1)
 			return p.to.CloseWrite()
 		}
 		may := left.take(got)

@@ -66,6 +66,27 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// A connection that both ends have closed is closed, and not ended with the run,
+// however soon the run's end follows.
+func TestSettleAfterBothEnds(t *testing.T) {
+	server := listen(t).serve(func(c *net.TCPConn) {
+		c.CloseWrite()
+		io.Copy(io.Discard, c)
+	})
+	for range 100 {
+		w := build(t, setup{server: server})
+		client := w.dial()
+		if _, err := io.ReadAll(client); err != nil {
+			t.Fatal(err)
+		}
+		client.Write([]byte("x"))
+		client.Close()
+		w.relay.Settle(patience)
+		w.relay.Close()
+		same(t, w.log.Network().Connections[0], result.Connection{Host: host, Port: server.port, Address: "127.0.0.1", BytesUp: 1, Verdict: result.Closed})
+	}
+}
+
 // A connection that does not come to its end holds the run up for the time that
 // was given, and no longer.
 func TestSettleInVain(t *testing.T) {
