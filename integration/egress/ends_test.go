@@ -55,11 +55,8 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		<-s.accepted
 		s.next(t)
-		left := before.Left(testkit.TakeSnapshot(t))
-		left = append(left, testkit.CgroupsLeft(t, p.PID(), o.PID)...)
-		for _, x := range left {
-			// The test's own files, and the control groups of others' runs.
-			if !strings.HasPrefix(x, "file: /tmp/sandglass-test-") && !strings.HasPrefix(x, "cgroup: ") {
+		for _, x := range before.LeftBy(t, []int{p.PID(), o.PID}) {
+			if !strings.HasPrefix(x, "file: /tmp/sandglass-test-") { // the test's own
 				t.Errorf("%s: left: %s", who.Name, x)
 			}
 		}

@@ -44,11 +44,8 @@ func look(t *testing.T, dirs ...string) testkit.Snapshot {
 // nothing fails the test for everything that was not there before.
 func nothing(t *testing.T, before testkit.Snapshot, supervisor int, dirs ...string) {
 	t.Helper()
-	for _, x := range before.Left(look(t, dirs...)) {
+	for _, x := range before.LeftBy(t, []int{supervisor}, dirs...) {
 		t.Errorf("left behind: %s", x)
-	}
-	for _, x := range testkit.CgroupsLeft(t, supervisor) {
-		t.Errorf("left behind: cgroup %s", x)
 	}
 }
 

@@ -273,7 +273,7 @@ func TestManyAtOnce(t *testing.T) {
 		seen[r.ID] = true
 	}
 	c.close()
-	if left := before.Left(testkit.TakeSnapshot(t)); len(left) > 0 {
+	if left := before.LeftBy(t, []int{c.p.PID()}); len(left) > 0 {
 		t.Errorf("left: %q", left)
 	}
 }

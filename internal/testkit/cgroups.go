@@ -47,6 +47,19 @@ func CgroupsLeft(t testing.TB, pids ...int) []string {
 	return left
 }
 
+// LeftBy takes another snapshot and lists what is in it and was not in s. Of control
+// groups, which others make too, those count that supervisors with these PIDs left.
+func (s Snapshot) LeftBy(t testing.TB, supervisors []int, dirs ...string) []string {
+	t.Helper()
+	now := TakeSnapshot(t, dirs...)
+	now.Cgroups = nil
+	left := s.Left(now)
+	for _, path := range CgroupsLeft(t, supervisors...) {
+		left = append(left, "cgroup: "+path)
+	}
+	return left
+}
+
 // goes waits for a file to go away.
 func goes(path string) bool {
 	return inTime(func() bool {
@@ -55,13 +68,13 @@ func goes(path string) bool {
 	})
 }
 
-// madeBy is the PID in a group's name, 0 for a group of no run.
+// madeBy is the PID in a group's name, -1 for a group of no run.
 func madeBy(path string) int {
 	of, ok := strings.CutPrefix(filepath.Base(path), "sandglass-")
 	first, _, more := strings.Cut(of, "-")
 	pid, err := strconv.Atoi(first)
 	if !ok || !more || err != nil {
-		return 0
+		return -1
 	}
 	return pid
 }
