@@ -20,8 +20,20 @@ type options struct {
 	rest   []string
 }
 
+// words is what stands beside the flags of a verb: exactly n, at least one for -1,
+// any number for -2.
+type words struct {
+	n    int
+	what string
+}
+
+var (
+	none     = words{0, "no arguments"}
+	anyWords = words{-2, ""}
+)
+
 // parse reads flags, which may stand before and after the words.
-func parse(verb string, args []string, allowed ...string) (*options, error) {
+func parse(verb string, args []string, takes words, allowed ...string) (*options, error) {
 	o := &options{limits: unpack.Defaults()}
 	seen := map[string]bool{}
 	for len(args) > 0 {
@@ -55,6 +67,9 @@ func parse(verb string, args []string, allowed ...string) (*options, error) {
 			return nil, refusal.Newf("image %s: --%s: %v", verb, name, err)
 		}
 	}
+	if n := len(o.rest); takes.n >= 0 && n != takes.n || takes.n == -1 && n == 0 {
+		return nil, refusal.Newf("image %s: it takes %s", verb, takes.what).Hint("sandglass image %s %s", verb, takes.what)
+	}
 	return o, nil
 }
 
@@ -81,14 +96,6 @@ func (o *options) set(name, value string) (err error) {
 		err = refusal.Newf("it must be at least 1")
 	}
 	return err
-}
-
-// words are exactly n, or at least one for n = -1.
-func (o *options) words(verb string, n int, what string) error {
-	if n >= 0 && len(o.rest) != n || n < 0 && len(o.rest) == 0 {
-		return refusal.Newf("image %s: it takes %s", verb, what).Hint("sandglass image %s %s", verb, what)
-	}
-	return nil
 }
 
 // defaultName is the image's name where none is given: of the file, which the

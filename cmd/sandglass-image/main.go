@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -68,11 +67,6 @@ func fail(err error) int {
 			hints = r.Hints
 		}
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "sandglass: error: %s\n", refusal.Line(err.Error()))
-	for _, h := range hints {
-		fmt.Fprintf(&b, "hint: %s\n", refusal.Line(h))
-	}
-	os.Stderr.WriteString(b.String())
+	os.Stderr.WriteString(refusal.Text(err.Error(), hints))
 	return code
 }

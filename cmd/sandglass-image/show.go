@@ -20,10 +20,7 @@ type listed struct {
 }
 
 func listVerb(args []string) (int, error) {
-	o, err := parse("list", args, "json")
-	if err == nil {
-		err = o.words("list", 0, "no arguments")
-	}
+	o, err := parse("list", args, none, "json")
 	if err != nil {
 		return 0, err
 	}
@@ -94,18 +91,11 @@ func emitJSON(v any) (int, error) {
 }
 
 func showVerb(args []string) (int, error) {
-	o, err := parse("show", args, "json")
-	if err == nil {
-		err = o.words("show", 1, "IMAGE")
-	}
+	o, err := parse("show", args, words{1, "IMAGE"}, "json")
 	if err != nil {
 		return 0, err
 	}
-	s, err := open()
-	if err != nil {
-		return 0, err
-	}
-	img, err := find(s, o.rest[0])
+	_, img, err := openImage(o.rest[0])
 	if err != nil {
 		return 0, err
 	}

@@ -15,11 +15,8 @@ import (
 )
 
 func importVerb(args []string) (int, error) {
-	o, err := parse("import", args, "name", "force", "max-files", "max-bytes", "max-ratio", "max-layers", "max-config")
+	o, err := parse("import", args, words{1, "FILE|DIR"}, "name", "force", "max-files", "max-bytes", "max-ratio", "max-layers", "max-config")
 	if err != nil {
-		return 0, err
-	}
-	if err := o.words("import", 1, "FILE|DIR"); err != nil {
 		return 0, err
 	}
 	name := o.name
@@ -89,10 +86,20 @@ func find(s *image.Store, ref string) (*image.Image, error) {
 			return img, nil
 		}
 	}
-	return nil, none(ref, err)
+	return nil, noImage(ref, err)
 }
 
-func none(ref string, err error) error {
+// openImage opens the store, and an image of it.
+func openImage(ref string) (*image.Store, *image.Image, error) {
+	s, err := open()
+	if err != nil {
+		return nil, nil, err
+	}
+	img, err := find(s, ref)
+	return s, img, err
+}
+
+func noImage(ref string, err error) error {
 	if errors.Is(err, image.ErrNone) {
 		return refusal.Newf("there is no image %s", refusal.Word(ref)).Hint("sandglass image list").Hint("sandglass image import --name %s FILE", refusal.Shell(ref))
 	}
@@ -100,7 +107,7 @@ func none(ref string, err error) error {
 }
 
 func verifyVerb(args []string) (int, error) {
-	o, err := parse("verify", args)
+	o, err := parse("verify", args, anyWords)
 	if err != nil {
 		return 0, err
 	}
@@ -147,10 +154,7 @@ func verifyVerb(args []string) (int, error) {
 }
 
 func removeVerb(args []string) (int, error) {
-	o, err := parse("rm", args)
-	if err == nil {
-		err = o.words("rm", -1, "IMAGE...")
-	}
+	o, err := parse("rm", args, words{-1, "IMAGE..."})
 	if err != nil {
 		return 0, err
 	}
@@ -160,21 +164,17 @@ func removeVerb(args []string) (int, error) {
 	}
 	for _, ref := range o.rest {
 		if s == nil {
-			return 0, none(ref, image.ErrNone)
+			return 0, noImage(ref, image.ErrNone)
 		}
 		if _, err := store.Remove(s, ref); err != nil {
-			return 0, none(ref, err)
+			return 0, noImage(ref, err)
 		}
 	}
 	return 0, nil
 }
 
 func pruneVerb(args []string) (int, error) {
-	o, err := parse("prune", args)
-	if err == nil {
-		err = o.words("prune", 0, "no arguments")
-	}
-	if err != nil {
+	if _, err := parse("prune", args, none); err != nil {
 		return 0, err
 	}
 	s, err := open()
@@ -194,18 +194,11 @@ func pruneVerb(args []string) (int, error) {
 }
 
 func exportVerb(args []string) (int, error) {
-	o, err := parse("export", args)
-	if err == nil {
-		err = o.words("export", 2, "IMAGE DIR")
-	}
+	o, err := parse("export", args, words{2, "IMAGE DIR"})
 	if err != nil {
 		return 0, err
 	}
-	s, err := open()
-	if err != nil {
-		return 0, err
-	}
-	img, err := find(s, o.rest[0])
+	s, img, err := openImage(o.rest[0])
 	if err != nil {
 		return 0, err
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -75,7 +74,7 @@ func loadProfile(name string) (*profile.Profile, error) {
 		return nil, bad
 	}
 	if err != nil {
-		return nil, refusal.Newf("profile %s: %v", refusal.Word(name), cause(err)).Hint("ls -l -- %s", refusal.Shell(name))
+		return nil, refusal.Newf("profile %s: %v", refusal.Word(name), refusal.Cause(err)).Hint("ls -l -- %s", refusal.Shell(name))
 	}
 	p, err := profile.Parse(text)
 	if errors.As(err, &bad) {
@@ -130,15 +129,6 @@ func absolute(name string) (string, error) {
 			Hint("cd /   # and name the file by its whole path")
 	}
 	return filepath.Join(cwd, name), nil
-}
-
-// cause is err without the path that the message names already.
-func cause(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 func profileShow(name string) int {

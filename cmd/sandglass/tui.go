@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"strings"
 	"syscall"
@@ -26,11 +25,11 @@ import (
 //     was forgotten there still cannot steer the terminal or forge a line.
 
 func printError(w io.Writer, what string, hints []string) {
-	text := "sandglass: error: " + refusal.Line(what) + "\n"
-	for _, h := range hints {
-		text += "hint: " + refusal.Line(own(h, os.Args)) + "\n"
+	shown := make([]string, len(hints))
+	for i, h := range hints {
+		shown[i] = own(h, os.Args)
 	}
-	tell(w, text)
+	tell(w, refusal.Text(what, shown))
 }
 
 // tell writes what a reader of stderr may or may not take: the program chooses
@@ -101,11 +100,7 @@ func stdoutCode(err error) int {
 	case errors.Is(err, deliver.ErrStuck):
 		return fail(refusal.Newf("writing stdout: %v", err).Hint("sandglass run --result FILE   # who waits for the end first finds the result there"))
 	}
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		err = path.Err
-	}
-	return fail(refusal.Newf("writing stdout: %v", err).Hint("df -h .   # if stdout is a file of this directory"))
+	return fail(refusal.Newf("writing stdout: %v", refusal.Cause(err)).Hint("df -h .   # if stdout is a file of this directory"))
 }
 
 // fail prints an error and returns its exit code.

@@ -89,24 +89,6 @@ func everywhere(t *testing.T, who testkit.Who, p place) {
 	}
 }
 
-// staticBusybox is a shell and its tools that need nothing of a host.
-func staticBusybox(t *testing.T) string {
-	t.Helper()
-	testkit.Requires(t, "busybox")
-	path, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(text), "/ld-linux") {
-		testkit.Skip(t, "a static busybox", path+" with a loader")
-	}
-	return path
-}
-
 // musl is a loader and a program that needs it.
 func musl(t *testing.T) (loader, hello string) {
 	t.Helper()
@@ -126,7 +108,7 @@ func musl(t *testing.T) (loader, hello string) {
 // A host as Alpine is: musl in /lib, no glibc, and /usr not merged.
 func TestMuslHost(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		busybox := staticBusybox(t)
+		busybox := testkit.StaticBusybox(t)
 		loader, hello := musl(t)
 		p := root{
 			files: map[string]string{"/bin/busybox": busybox, loader: loader, "/usr/bin/hello": hello},
@@ -153,7 +135,7 @@ func TestNixHost(t *testing.T) {
 		for _, name := range []string{"sh", "cat", "ls", "env", "true"} {
 			links[store+"/bin/"+name] = "busybox"
 		}
-		p := root{files: map[string]string{store + "/bin/busybox": staticBusybox(t)}, links: links}.place(t, who)
+		p := root{files: map[string]string{store + "/bin/busybox": testkit.StaticBusybox(t)}, links: links}.place(t, who)
 		p.path = "/run/current-system/sw/bin:/home/u/.nix-profile/bin"
 		p.with(t, "/tmp/hello.sh", "#!/bin/sh\necho \"hello $1\"\n")
 		flags := who.Flags()

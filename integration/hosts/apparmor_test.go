@@ -23,21 +23,16 @@ include <tunables/global>
 profile hosts-test "DIR/**" flags=(attach_disconnected) {
   allow capability,
   /** rwlkm,
-  allow network,
-  allow unix,
-  allow signal,
-  allow ptrace,
-  allow mqueue,
-  allow userns,
-  allow mount,
-  allow umount,
-  allow pivot_root,
-  "DIR/**" px -> hosts-test-restricted,
+` + allowed + `  "DIR/**" px -> hosts-test-restricted,
 }
 profile hosts-test-restricted flags=(attach_disconnected) {
   audit deny capability,
   /** rwlkmix,
-  allow network,
+` + allowed + `}
+`
+
+// allowed is what both profiles leave as it is.
+const allowed = `  allow network,
   allow unix,
   allow signal,
   allow ptrace,
@@ -46,7 +41,6 @@ profile hosts-test-restricted flags=(attach_disconnected) {
   allow mount,
   allow umount,
   allow pivot_root,
-}
 `
 
 // appArmor is a directory with apparmor_parser and sudo for the hints.

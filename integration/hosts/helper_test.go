@@ -22,8 +22,7 @@ func ownMachine(t *testing.T) {
 	}
 }
 
-// limited are the flags of a caller whom nothing keeps from running but what the
-// test is about.
+// echo is a run that nothing keeps from working but what the test is about.
 func echo(t *testing.T, who testkit.Who) testkit.Output {
 	t.Helper()
 	return testkit.Run(t, testkit.Opts{Who: who}, "--", "echo", "ran")

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,17 +114,7 @@ func archive(t *testing.T, list ...entry) []byte {
 // busybox is a root with a static shell, and what else is given.
 func busybox(t *testing.T, more ...entry) []byte {
 	t.Helper()
-	testkit.Requires(t, "busybox")
-	path, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	text, err := io.ReadAll(f)
+	text, err := os.ReadFile(testkit.StaticBusybox(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,11 @@
 // line and its hints, and exits with Exit.
 package refusal
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+)
 
 // The exit codes of docker run that a refusal can have.
 const (
@@ -37,4 +41,22 @@ func (e *Error) Hint(format string, args ...any) *Error {
 func (e *Error) Code(exit int) *Error {
 	e.Exit = exit
 	return e
+}
+
+// Text is what a user sees of an error: one line, and one for each hint.
+func Text(what string, hints []string) string {
+	text := "sandglass: error: " + Line(what) + "\n"
+	for _, h := range hints {
+		text += "hint: " + Line(h) + "\n"
+	}
+	return text
+}
+
+// Cause is err without the path that a message names already.
+func Cause(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err
+	}
+	return err
 }

@@ -119,15 +119,12 @@ func (ns *Owned) visit(v *visit) error {
 	v.ns = uintptr(ns.fd)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var all, old unix.Sigset_t
-	for i := range all.Val {
-		all.Val[i] = ^all.Val[i]
-	}
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
+	restore, err := BlockSignals()
+	if err != nil {
 		return err
 	}
 	pid, e := cloneVisitor(v)
-	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	restore()
 	if e != 0 {
 		return &StartError{Call: "clone", Errno: unix.Errno(e)}
 	}

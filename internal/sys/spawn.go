@@ -166,11 +166,8 @@ func writeByte(fd int) error {
 // clone clones with every signal blocked, so that no Go signal handler ever
 // runs in the child. The child unblocks them last, see Program.Calls.
 func (c *child) clone(flags uintptr, cgroup int) (pid, pidfd int, err error) {
-	var all, old unix.Sigset_t
-	for i := range all.Val {
-		all.Val[i] = ^all.Val[i]
-	}
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
+	restore, err := BlockSignals()
+	if err != nil {
 		return 0, -1, err
 	}
 	c.pidfd = -1
@@ -190,7 +187,7 @@ func (c *child) clone(flags uintptr, cgroup int) (pid, pidfd int, err error) {
 		// Not clone3, which container runtimes' filters answer with ENOSYS.
 		r, e = rawSpawn(unix.SYS_CLONE, flags|uintptr(unix.SIGCHLD), top, fd, c)
 	}
-	unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	restore()
 	if e != 0 {
 		return 0, -1, &StartError{Call: "clone", Errno: unix.Errno(e)}
 	}

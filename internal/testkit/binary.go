@@ -36,13 +36,20 @@ var binary = sync.OnceValues(func() (string, error) {
 	if b := os.Getenv(EnvBinary); b != "" {
 		return b, nil
 	}
+	return buildCommand("sandglass")
+})
+
+var imageTool = sync.OnceValues(func() (string, error) { return buildCommand("sandglass-image") })
+
+// buildCommand builds one of the commands into dir.
+func buildCommand(name string) (string, error) {
 	d, err := dir()
 	if err != nil {
 		return "", err
 	}
-	out := filepath.Join(d, "sandglass")
-	return out, GoBuild(out, "sandglass/cmd/sandglass")
-})
+	out := filepath.Join(d, name)
+	return out, GoBuild(out, "sandglass/cmd/"+name)
+}
 
 // Binary is the path of the command under test.
 func Binary(t testing.TB) string {
@@ -53,15 +60,6 @@ func Binary(t testing.TB) string {
 	}
 	return b
 }
-
-var imageTool = sync.OnceValues(func() (string, error) {
-	d, err := dir()
-	if err != nil {
-		return "", err
-	}
-	out := filepath.Join(d, "sandglass-image")
-	return out, GoBuild(out, "sandglass/cmd/sandglass-image")
-})
 
 // ImageTool is the path of sandglass-image.
 func ImageTool(t testing.TB) string {

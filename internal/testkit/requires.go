@@ -175,3 +175,21 @@ func landlock() string {
 
 // CgroupVersion says which version has a controller: cgroup1, cgroup2 or "".
 func CgroupVersion(ctrl string) string { return probeCgroup(ctrl) }
+
+// StaticBusybox is a shell and its tools that need nothing of a host.
+func StaticBusybox(t testing.TB) string {
+	t.Helper()
+	Requires(t, "busybox")
+	path, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), "/ld-linux") {
+		Skip(t, "a static busybox", path+" with a loader")
+	}
+	return path
+}

@@ -89,7 +89,7 @@ func startProgram(b *box) error {
 		cgroup = int(b.cfg.Box)
 	}
 	roomForInit(b.cfg)
-	restore, err := blockSignals()
+	restore, err := sys.BlockSignals()
 	if err != nil {
 		return err
 	}
@@ -106,17 +106,4 @@ func startProgram(b *box) error {
 	}
 	b.pid, b.pidfd, err = sys.Start(p)
 	return err
-}
-
-// blockSignals blocks every signal on this thread: the child shares our memory
-// and must never enter one of Go's signal handlers.
-func blockSignals() (restore func(), err error) {
-	var all, old unix.Sigset_t
-	for i := range all.Val {
-		all.Val[i] = ^all.Val[i]
-	}
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
-		return nil, err
-	}
-	return func() { unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil) }, nil
 }

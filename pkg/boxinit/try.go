@@ -70,7 +70,7 @@ func (t *Trial) do(b *box) *wire.Report {
 // the program would begin: without a path to execute, execve is not reached, and
 // the error that says so means that every call before it went well.
 func tryCalls(b *box, names []string) error {
-	restore, err := blockSignals()
+	restore, err := sys.BlockSignals()
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,9 @@
 package hostid
 
 import (
-	"bytes"
 	"errors"
 	"os"
+	"slices"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -94,18 +94,7 @@ func maps(path string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for line := range bytes.Lines(b) {
-		f := bytes.Fields(line)
-		if len(f) != 3 {
-			continue
-		}
-		start, _ := strconv.ParseInt(string(f[0]), 10, 64)
-		size, _ := strconv.ParseInt(string(f[2]), 10, 64)
-		if start <= First && start+size >= First+Count {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(mapLines(b), func(s span) bool { return s.first <= First && s.end() >= First+Count }), nil
 }
 
 // Take holds a free id. The search starts at a place that differs between

@@ -111,6 +111,15 @@ func without(spans []span, hole span) []span {
 // /proc/self/uid_map.
 func mapped(spans []span, text []byte) []span {
 	var list []span
+	for _, s := range mapLines(text) {
+		list = append(list, within(spans, s)...)
+	}
+	return list
+}
+
+// mapLines are the ids inside that a uid_map or gid_map has.
+func mapLines(text []byte) []span {
+	var list []span
 	for line := range bytes.Lines(text) {
 		f := bytes.Fields(line)
 		if len(f) != 3 {
@@ -119,7 +128,7 @@ func mapped(spans []span, text []byte) []span {
 		first, err1 := strconv.ParseUint(string(f[0]), 10, 32)
 		count, err2 := strconv.ParseUint(string(f[2]), 10, 32)
 		if err1 == nil && err2 == nil {
-			list = append(list, within(spans, span{int(first), int(count)})...)
+			list = append(list, span{int(first), int(count)})
 		}
 	}
 	return list

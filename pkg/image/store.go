@@ -87,7 +87,7 @@ func OpenAt(at string) (*Store, error) {
 		return nil, ErrNone // a home directory that is closed holds none
 	}
 	if err != nil {
-		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), bare(err)).Hint("ls -ld -- %s", refusal.Shell(at))
+		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), refusal.Cause(err)).Hint("ls -ld -- %s", refusal.Shell(at))
 	}
 	fd, err := hostpath.OpenDir(real)
 	if err != nil {
@@ -127,20 +127,26 @@ func (s *Store) Close() { unix.Close(s.FD) }
 
 // Names are the names of the store, sorted.
 func (s *Store) Names() ([]string, error) {
-	fd, err := hostpath.Beneath(s.FD, NamesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	list, err := s.entries(NamesDir, maxNames)
+	return slices.DeleteFunc(list, func(n string) bool { return CheckName(n) != nil }), err
+}
+
+// entries are the names in a directory of the store, sorted: at most so many, or
+// all for -1. A directory that is not there yet has none.
+func (s *Store) entries(dir string, most int) ([]string, error) {
+	fd, err := hostpath.Beneath(s.FD, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err == unix.ENOENT {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.broken(NamesDir, err)
+		return nil, s.broken(dir, err)
 	}
-	f := os.NewFile(uintptr(fd), NamesDir)
+	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
-	list, err := f.Readdirnames(maxNames)
+	list, err := f.Readdirnames(most)
 	if err != nil && err != io.EOF {
-		return nil, s.broken(NamesDir, err)
+		return nil, s.broken(dir, err)
 	}
-	list = slices.DeleteFunc(list, func(n string) bool { return CheckName(n) != nil })
 	slices.Sort(list)
 	return list, nil
 }
@@ -201,18 +207,9 @@ func (s *Store) complete(hex string) (string, error) {
 
 // Images are the digests of all images, sorted.
 func (s *Store) Images() ([]string, error) {
-	fd, err := hostpath.Beneath(s.FD, ImagesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
-	if err == unix.ENOENT {
-		return nil, nil
-	}
+	names, err := s.entries(ImagesDir, -1)
 	if err != nil {
-		return nil, s.broken(ImagesDir, err)
-	}
-	f := os.NewFile(uintptr(fd), ImagesDir)
-	defer f.Close()
-	names, err := f.Readdirnames(-1)
-	if err != nil {
-		return nil, s.broken(ImagesDir, err)
+		return nil, err
 	}
 	var list []string
 	for _, n := range names {
@@ -220,7 +217,6 @@ func (s *Store) Images() ([]string, error) {
 			list = append(list, DigestPrefix+n)
 		}
 	}
-	slices.Sort(list)
 	return list, nil
 }
 
@@ -245,14 +241,6 @@ func readAll(f *os.File, most int64) ([]byte, error) {
 
 // broken is the refusal of a store that is not what it should be.
 func (s *Store) broken(what string, err error) error {
-	return refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, bare(err)).
+	return refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, refusal.Cause(err)).
 		Hint("sandglass image verify   # says which images are whole")
-}
-
-// bare is an error without the path that the message names already.
-func bare(err error) error {
-	if p, ok := err.(*fs.PathError); ok {
-		return p.Err
-	}
-	return err
 }

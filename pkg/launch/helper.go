@@ -114,14 +114,11 @@ func startHelper(path string, pid, inside, host int) (*helper, error) {
 func startBlocked(p *sys.Program) (pid, pidfd int, err error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	var all, old unix.Sigset_t
-	for i := range all.Val {
-		all.Val[i] = ^all.Val[i]
-	}
-	if err := unix.PthreadSigmask(unix.SIG_SETMASK, &all, &old); err != nil {
+	restore, err := sys.BlockSignals()
+	if err != nil {
 		return 0, -1, err
 	}
-	defer unix.PthreadSigmask(unix.SIG_SETMASK, &old, nil)
+	defer restore()
 	return sys.Start(p)
 }
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 
@@ -80,12 +79,4 @@ func allowed(s *policy.Spec, path string) bool {
 		}
 	}
 	return false
-}
-
-// cause is the bare reason of a path error, without the path again.
-func cause(err error) error {
-	if pe, ok := err.(*os.PathError); ok {
-		return pe.Err
-	}
-	return err
 }

@@ -21,7 +21,7 @@ func (b *builder) judge(what, path string, write bool) (string, error) {
 	what += " " + strconv.Quote(path)
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", refusal.Newf("%s: %v", what, cause(err)).Hint("ls -ld -- %s", refusal.Shell(path))
+		return "", refusal.Newf("%s: %v", what, refusal.Cause(err)).Hint("ls -ld -- %s", refusal.Shell(path))
 	}
 	s := &b.plan.Spec
 	if err := s.CheckSource(real, write); err != nil {
@@ -152,7 +152,7 @@ func (b *builder) refuseLink(err error) error {
 	link, ok := err.(*hostpath.LinkError)
 	switch {
 	case !ok:
-		return refusal.Newf("--out: %s: %v", strconv.Quote(out), cause(err))
+		return refusal.Newf("--out: %s: %v", strconv.Quote(out), refusal.Cause(err))
 	case link.Nowhere:
 		return refusal.Newf("--out: %s is a symbolic link to nothing", strconv.Quote(link.Link)).Hint("rm -- %s", refusal.Shell(link.Link))
 	}

@@ -138,7 +138,7 @@ func look(path, real string) (f *os.File, head []byte, size int64, err error) {
 	case err == hostpath.ErrNotRegular:
 		return fail(refusal.Newf("file %s is not a regular file", strconv.Quote(path)))
 	case err != nil:
-		return fail(refusal.Newf("file %s: %v", strconv.Quote(path), cause(err)).Hint("ls -l -- %s", refusal.Shell(path)))
+		return fail(refusal.Newf("file %s: %v", strconv.Quote(path), refusal.Cause(err)).Hint("ls -l -- %s", refusal.Shell(path)))
 	case size > maxCopy:
 		return fail(refusal.Newf("file %s is larger than 256 MiB", strconv.Quote(path)).
 			Hint("sandglass run -v %s -- /opt/program", refusal.Shell(path+":/opt/program")))
@@ -146,7 +146,7 @@ func look(path, real string) (f *os.File, head []byte, size int64, err error) {
 	head = make([]byte, 512)
 	n, err := f.ReadAt(head, 0)
 	if err != nil && err != io.EOF {
-		return fail(refusal.Newf("file %s: %v", strconv.Quote(path), cause(err)))
+		return fail(refusal.Newf("file %s: %v", strconv.Quote(path), refusal.Cause(err)))
 	}
 	return f, head[:n], size, nil
 }

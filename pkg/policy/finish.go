@@ -132,7 +132,7 @@ func (h Host) abs(name string) (string, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			what = "is gone"
 		}
-		return "", refusal.Newf("%s is relative and the working directory %s: %s", quote(name), what, cause(err)).
+		return "", refusal.Newf("%s is relative and the working directory %s: %s", quote(name), what, refusal.Cause(err)).
 			Hint("cd /   # and name the file by its whole path")
 	}
 	return path.Join(cwd, name), nil
@@ -227,7 +227,7 @@ func (h Host) really(s *Spec, name string) (string, error) {
 	}
 	real, err := h.Resolve(abs)
 	if err != nil {
-		return "", refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+		return "", refusal.Newf("cannot read %s: %s", quote(name), refusal.Cause(err))
 	}
 	if real == abs {
 		return real, nil
@@ -248,23 +248,15 @@ func (h Host) readSmall(name, real string, most int64) ([]byte, error) {
 		return nil, refusal.Newf("%s is not a regular file", quote(name))
 	}
 	if err != nil {
-		return nil, refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+		return nil, refusal.Newf("cannot read %s: %s", quote(name), refusal.Cause(err))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	switch {
 	case err != nil:
-		return nil, refusal.Newf("cannot read %s: %s", quote(name), cause(err))
+		return nil, refusal.Newf("cannot read %s: %s", quote(name), refusal.Cause(err))
 	case int64(len(data)) > most:
 		return nil, refusal.Newf("%s is more than %s", quote(name), FormatSize(most))
 	}
 	return data, nil
-}
-
-// cause is err without the path that the message names already.
-func cause(err error) string {
-	if e, ok := err.(*fs.PathError); ok {
-		return e.Err.Error()
-	}
-	return err.Error()
 }

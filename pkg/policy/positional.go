@@ -81,12 +81,12 @@ func (h Host) words(p *Parsed, rest []string) error {
 		prog.File, prog.Args = first, rest[1:]
 	case err != nil && isSource(first) && !strings.HasPrefix(first, "/"):
 		// Looked up inside it would only be "not found", without the reason.
-		return refusal.Newf("cannot read %s: %s", quote(first), cause(err)).Code(refusal.ExitNotFound).
+		return refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotFound).
 			Hint("ls -l %s", refusal.Shell(first)).
 			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
 	case slash && errors.Is(err, fs.ErrPermission) && !p.Spec.mounted(path.Clean(first)):
 		// A file of the host's that the caller may not even look at is not "not found".
-		return refusal.Newf("cannot read %s: %s", quote(first), cause(err)).Code(refusal.ExitNotExecutable).
+		return refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotExecutable).
 			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))).
 			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
 	default:

@@ -69,7 +69,7 @@ func (c *Capture) pieces() iter.Seq[[]byte] {
 				}
 				carry = carry[:0]
 			}
-			cut := len(b) - begun(b)
+			cut := len(b) - Begun(b)
 			carry = append(carry, b[cut:]...)
 			if cut > 0 && !yield(b[:cut]) {
 				return
@@ -81,8 +81,8 @@ func (c *Capture) pieces() iter.Seq[[]byte] {
 	}
 }
 
-// begun is how many bytes at the end of b are a character's that has more.
-func begun(b []byte) int {
+// Begun is how many bytes at the end of b are a character's that has more.
+func Begun(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
 			if utf8.FullRune(last) {

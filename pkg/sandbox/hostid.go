@@ -157,11 +157,7 @@ func (r *runner) misfit() *refusal.Error {
 	if len(r.group.TaskFDs()) > 0 {
 		return refusal.Newf("cgroup v1 lets an ordinary user move processes of no other id into a group")
 	}
-	items, err := r.plan.Items(r.views())
-	if err != nil {
-		return nil // build meets it again
-	}
-	return closedItem(items)
+	return closedItem(r.items)
 }
 
 // closedItem is why a sandbox with an id of its own could not read one of the

@@ -3,7 +3,6 @@ package sandbox
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -125,13 +124,4 @@ func quote(s string) string {
 		return q
 	}
 	return s
-}
-
-// cause is err without the path that the message names already.
-func cause(err error) string {
-	var e *fs.PathError
-	if errors.As(err, &e) {
-		return e.Err.Error()
-	}
-	return err.Error()
 }

@@ -35,13 +35,15 @@ type runner struct {
 	init  *launch.Init
 	box   *launch.Box
 
+	items []rootfs.Item // what the root is made of
+
 	outside Outside // nil without a list of hosts
 }
 
 func (r *runner) do(ctx context.Context) error {
 	defer r.release()
 	group := func() error { return r.cgroup(ctx) }
-	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, group, r.boot, r.plan.Complete, r.fits, r.build} {
+	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, group, r.boot, r.plan.Complete, r.list, r.fits, r.build} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -54,10 +56,10 @@ func (r *runner) do(ctx context.Context) error {
 	r.denied(end)
 	r.fill(end)
 	if end.StdoutErr != nil {
-		r.incomplete("writing stdout: " + cause(end.StdoutErr))
+		r.incomplete("writing stdout: " + refusal.Cause(end.StdoutErr).Error())
 	}
 	if end.StderrErr != nil {
-		r.incomplete("writing stderr: " + cause(end.StderrErr))
+		r.incomplete("writing stderr: " + refusal.Cause(end.StderrErr).Error())
 	}
 	r.collect(ctx, end)
 	if end.Outcome == result.Refused {
@@ -144,6 +146,13 @@ func (r *runner) boot() error {
 	return nil
 }
 
+// list says what the root is made of, now that the groups are known that are shown
+// in it.
+func (r *runner) list() (err error) {
+	r.items, err = r.plan.Items(r.views())
+	return err
+}
+
 // build fills the box from the plan.
 func (r *runner) build() error {
 	b, s := r.box, r.spec
@@ -193,11 +202,7 @@ func (r *runner) build() error {
 	if err := r.cgroupFDs(); err != nil {
 		return err
 	}
-	items, err := p.Items(r.views())
-	if err != nil {
-		return err
-	}
-	if err := b.Realize(items); err != nil {
+	if err := b.Realize(r.items); err != nil {
 		return r.hopeless(err)
 	}
 	return nil

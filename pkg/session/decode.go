@@ -99,14 +99,21 @@ func (d *decoder) object(what string, member func(name string) error) error {
 		if err := member(name); err != nil {
 			return err
 		}
-		switch {
-		case d.take(','):
-		case d.take('}'):
-			return nil
-		default:
-			return d.fail(what + " does not go on with a comma or end")
+		if more, err := d.more(what, '}'); !more {
+			return err
 		}
 	}
+}
+
+// more says whether another member or element follows.
+func (d *decoder) more(what string, end byte) (bool, error) {
+	switch {
+	case d.take(','):
+		return true, nil
+	case d.take(end):
+		return false, nil
+	}
+	return false, d.fail(what + " does not go on with a comma or end")
 }
 
 // array calls each for each element; it reads the value.
@@ -124,17 +131,13 @@ func (d *decoder) array(what string, each func() error) error {
 		if err := each(); err != nil {
 			return err
 		}
-		switch {
-		case d.take(','):
-		case d.take(']'):
-			return nil
-		default:
-			return d.fail(what + " does not go on with a comma or end")
+		if more, err := d.more(what, ']'); !more {
+			return err
 		}
 	}
 }
 
-// text1 reads a string.
+// str reads a string.
 func (d *decoder) str(what string) (string, error) {
 	if !d.take('"') {
 		return "", d.fail(what + " is not a string")

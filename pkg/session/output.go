@@ -3,7 +3,8 @@ package session
 import (
 	"io"
 	"sync"
-	"unicode/utf8"
+
+	"sandglass/pkg/result"
 )
 
 // output sends one stream of a run as it comes. A character that is cut in two by
@@ -20,7 +21,7 @@ func (o *output) Write(b []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	data := append(o.carry, b...)
-	cut := len(data) - begun(data)
+	cut := len(data) - result.Begun(data)
 	o.carry = append([]byte(nil), data[cut:]...)
 	if cut == 0 {
 		return len(b), nil
@@ -58,17 +59,4 @@ func (r *run) event(line []byte) error {
 		return io.ErrClosedPipe
 	}
 	return nil
-}
-
-// begun is how many bytes at the end are a character's that has more.
-func begun(b []byte) int {
-	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
-		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
-			if utf8.FullRune(last) {
-				return 0
-			}
-			return n
-		}
-	}
-	return 0
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -103,11 +104,9 @@ func decode(line []byte) (r request, err error) {
 // check refuses what a request of its type must or may not have.
 func (r *request) check(d *decoder) error {
 	has := func(names ...string) (n int) {
-		for _, given := range r.given {
-			for _, name := range names {
-				if name == given {
-					n++
-				}
+		for _, name := range names {
+			if slices.Contains(r.given, name) {
+				n++
 			}
 		}
 		return n
@@ -158,38 +157,43 @@ func (r *request) readFiles(d *decoder) error {
 			return refusal.Newf("files: there are more than %d", policy.MaxFiles).
 				Hint(`"options": {"volume": "/srv/data:/data:ro"}   # shows a whole directory`)
 		}
-		var f policy.File
-		ways := 0
-		err := d.object("a file", func(name string) (err error) {
-			switch name {
-			case "path":
-				f.Name, err = d.str(name)
-				return err
-			case "executable":
-				f.Exec, err = d.flag(name)
-				return err
-			case "text":
-				var s string
-				s, err = d.str(name)
-				f.Content = []byte(s)
-			case "base64":
-				f.Content, err = d.bytes(name)
-			case "from":
-				if f.Source, err = d.str(name); err == nil && f.Source == "" {
-					return d.fail("from is empty")
-				}
-			default:
-				return d.fail("files: unknown field " + quote(name))
-			}
-			ways++
-			return err
-		})
-		if err == nil && ways != 1 {
-			err = d.fail("a file has one of the fields text, base64 and from")
-		}
+		f, err := readFile(d)
 		r.Files = append(r.Files, f)
 		return err
 	})
+}
+
+// readFile reads {"path": NAME, "executable": true} with text, base64 or from.
+func readFile(d *decoder) (f policy.File, err error) {
+	ways := 0
+	err = d.object("a file", func(name string) (err error) {
+		switch name {
+		case "path":
+			f.Name, err = d.str(name)
+			return err
+		case "executable":
+			f.Exec, err = d.flag(name)
+			return err
+		case "text":
+			var s string
+			s, err = d.str(name)
+			f.Content = []byte(s)
+		case "base64":
+			f.Content, err = d.bytes(name)
+		case "from":
+			if f.Source, err = d.str(name); err == nil && f.Source == "" {
+				return d.fail("from is empty")
+			}
+		default:
+			return d.fail("files: unknown field " + quote(name))
+		}
+		ways++
+		return err
+	})
+	if err == nil && ways != 1 {
+		err = d.fail("a file has one of the fields text, base64 and from")
+	}
+	return f, err
 }
 
 func (r *request) readOptions(d *decoder) error {

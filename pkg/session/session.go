@@ -19,6 +19,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -147,20 +148,10 @@ func (s *server) read(in io.Reader) error {
 		case err != nil:
 			return err
 		}
-		if blank(line) {
-			continue
-		}
-		s.take(line)
-	}
-}
-
-func blank(line []byte) bool {
-	for _, c := range line {
-		if c != ' ' && c != '\t' && c != '\r' {
-			return false
+		if len(bytes.Trim(line, " \t\r")) > 0 {
+			s.take(line)
 		}
 	}
-	return true
 }
 
 // take does what one line asks for.

@@ -24,7 +24,7 @@ import (
 // capabilities are lost. The same image gives the same bytes.
 func Export(s *image.Store, img *image.Image, to string) (err error) {
 	if err := os.Mkdir(to, 0o777); err != nil {
-		return refusal.Newf("%s: %v", refusal.Word(to), bare(err)).Hint("sandglass image export IMAGE DIR   # a DIR that is not there yet")
+		return refusal.Newf("%s: %v", refusal.Word(to), refusal.Cause(err)).Hint("sandglass image export IMAGE DIR   # a DIR that is not there yet")
 	}
 	defer func() {
 		if err != nil {
@@ -32,7 +32,7 @@ func Export(s *image.Store, img *image.Image, to string) (err error) {
 		}
 	}()
 	if err := os.MkdirAll(filepath.Join(to, "blobs/sha256"), 0o777); err != nil {
-		return refusal.Newf("%s: %v", refusal.Word(to), bare(err))
+		return refusal.Newf("%s: %v", refusal.Word(to), refusal.Cause(err))
 	}
 	e := &exporter{to: to, img: img}
 	layer, err := e.layer()
@@ -40,7 +40,7 @@ func Export(s *image.Store, img *image.Image, to string) (err error) {
 		err = e.describe(layer)
 	}
 	if err != nil {
-		return refusal.Newf("%s: %v", refusal.Word(to), bare(err)).Hint("sandglass image verify %s", img.ID)
+		return refusal.Newf("%s: %v", refusal.Word(to), refusal.Cause(err)).Hint("sandglass image verify %s", img.ID)
 	}
 	return nil
 }

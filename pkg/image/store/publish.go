@@ -144,21 +144,7 @@ func (w *Work) copy(dir int, name string, n *tree.Node) error {
 	}
 	f := os.NewFile(uintptr(from), name)
 	defer f.Close()
-	fd, err := hostpath.Beneath(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	to := os.NewFile(uintptr(fd), name)
-	_, err = io.Copy(to, f)
-	if err == nil {
-		err = unix.Fchmod(fd, n.Disk())
-	}
-	if cerr := to.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = setTime(dir, name, n.MTime)
-	}
+	_, _, err = write(dir, name, f, n.Disk(), n.MTime)
 	return err
 }
 
@@ -173,7 +159,7 @@ func at(path string, err error) error {
 	if len(path) > 200 {
 		path = path[:200] + "..."
 	}
-	return refusal.Newf("%s: %v", refusal.Word(path), bare(err)).Hint("df -h . && df -i .   # room and inodes where the store is")
+	return refusal.Newf("%s: %v", refusal.Word(path), refusal.Cause(err)).Hint("df -h . && df -i .   # room and inodes where the store is")
 }
 
 // appear gives the finished image its place and its name, both at once for who

@@ -73,7 +73,7 @@ func (c *checker) directory(in int, name, path string, n *tree.Node) {
 	c.mode(fd, ".", path, unix.S_IFDIR|n.Disk())
 	have, err := list(fd)
 	if err != nil {
-		c.wrong(path, "%v", bare(err))
+		c.wrong(path, "%v", refusal.Cause(err))
 		return
 	}
 	slices.Sort(have)
@@ -114,7 +114,7 @@ func (c *checker) entry(dir int, name, path string, n *tree.Node) {
 			return
 		}
 		if sum, err := hashFile(dir, name); err != nil {
-			c.wrong(path, "%v", bare(err))
+			c.wrong(path, "%v", refusal.Cause(err))
 		} else if sum != n.Sum {
 			c.wrong(path, "its content has changed")
 		}

@@ -31,7 +31,7 @@ func Create() (*image.Store, error) {
 		return nil, err
 	}
 	if err := os.MkdirAll(at, 0o700); err != nil {
-		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), bare(err)).
+		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), refusal.Cause(err)).
 			Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
 	}
 	s, err := image.OpenAt(at)
@@ -47,20 +47,12 @@ func Create() (*image.Store, error) {
 	return s, nil
 }
 
-func bare(err error) error {
-	var p *os.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
-}
-
 // failed is the refusal of an operation on the store.
 func failed(s *image.Store, what string, err error) error {
 	if _, ok := err.(*refusal.Error); ok {
 		return err
 	}
-	r := refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, bare(err))
+	r := refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, refusal.Cause(err))
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
 		return r.Hint("sandglass image prune").Hint("df -h -- %s", refusal.Shell(s.Path))
 	}
@@ -262,12 +254,12 @@ func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error)
 			return hex, n, nil
 		}
 		w.known[key] = true
-		_, _, err := w.write(key, &w.buf, mode, mtime)
+		_, _, err := write(w.blobs, key, &w.buf, mode, mtime)
 		return hex, n, err
 	}
 	w.count++
 	name := "large." + strconv.Itoa(w.count)
-	hex, n, err := w.write(name, io.MultiReader(&w.buf, r), mode, mtime)
+	hex, n, err := write(w.blobs, name, io.MultiReader(&w.buf, r), mode, mtime)
 	if err != nil {
 		return "", 0, err
 	}
@@ -300,9 +292,9 @@ func (w *Work) have(key string, size int64, mode uint32) bool {
 	return true
 }
 
-// write makes a new file of a content.
-func (w *Work) write(name string, r io.Reader, mode uint32, mtime int64) (sum string, n int64, err error) {
-	fd, err := hostpath.Beneath(w.blobs, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
+// write makes a new file of a content in dir.
+func write(dir int, name string, r io.Reader, mode uint32, mtime int64) (sum string, n int64, err error) {
+	fd, err := hostpath.Beneath(dir, name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if err != nil {
 		return "", 0, err
 	}
@@ -316,7 +308,7 @@ func (w *Work) write(name string, r io.Reader, mode uint32, mtime int64) (sum st
 		err = cerr
 	}
 	if err == nil {
-		err = setTime(w.blobs, name, mtime)
+		err = setTime(dir, name, mtime)
 	}
 	return hex.EncodeToString(h.Sum(nil)), n, err
 }

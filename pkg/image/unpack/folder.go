@@ -25,17 +25,12 @@ func (u *unpacker) folder(fd int) error {
 
 // inFolder takes the directory name of dir, whose path in the image is at.
 func (u *unpacker) inFolder(dir int, name, at string, root *unix.Stat_t) error {
-	fd, err := hostpath.Beneath(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK, 0)
+	f, st, err := openEntry(dir, name, at, unix.O_DIRECTORY)
 	if err != nil {
-		return where(refusal.Word(cut(at)), err)
-	}
-	f := os.NewFile(uintptr(fd), at)
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
-	if err := u.out.Tree.Put(at, fromStat(&st, tree.Dir)); err != nil {
+	defer f.Close()
+	if err := u.out.Tree.Put(at, fromStat(st, tree.Dir)); err != nil {
 		return err
 	}
 	names, err := f.Readdirnames(int(u.limits.Files) + 1)
@@ -48,11 +43,26 @@ func (u *unpacker) inFolder(dir int, name, at string, root *unix.Stat_t) error {
 		if at != "" {
 			below = at + "/" + n
 		}
-		if err := u.inDirectory(fd, n, below, root); err != nil {
+		if err := u.inDirectory(int(f.Fd()), n, below, root); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// openEntry opens one entry as it is by then, and waits for nobody.
+func openEntry(dir int, name, at string, flags int) (*os.File, *unix.Stat_t, error) {
+	fd, err := hostpath.Beneath(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|flags, 0)
+	if err != nil {
+		return nil, nil, where(refusal.Word(cut(at)), err)
+	}
+	f := os.NewFile(uintptr(fd), at)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, &st, nil
 }
 
 func fromStat(st *unix.Stat_t, kind tree.Kind) tree.Node {
@@ -95,21 +105,16 @@ func (u *unpacker) inDirectory(dir int, name, at string, root *unix.Stat_t) erro
 
 // regular takes a file, as it is once it is open: it may have become another.
 func (u *unpacker) regular(dir int, name, at string) error {
-	fd, err := hostpath.Beneath(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY, 0)
+	f, st, err := openEntry(dir, name, at, unix.O_NOCTTY)
 	if err != nil {
-		return where(refusal.Word(cut(at)), err)
-	}
-	f := os.NewFile(uintptr(fd), at)
-	defer f.Close()
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
 		return err
 	}
+	defer f.Close()
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return where(refusal.Word(cut(at)), hostpath.ErrNotRegular)
 	}
-	n := fromStat(&st, tree.File)
-	caps, err := unix.Fgetxattr(fd, "security.capability", nil)
+	n := fromStat(st, tree.File)
+	caps, err := unix.Fgetxattr(int(f.Fd()), "security.capability", nil)
 	n.Caps = err == nil && caps > 0
 	u.packed += st.Blocks * 512
 	if err := u.take(io.LimitReader(f, st.Size+1), st.Size, &n); err != nil {

@@ -80,7 +80,7 @@ func damaged(err error) error {
 		return refusal.Newf("the archive is cut off").Hint("sha256sum FILE   # compare it with where it came from")
 	}
 	if _, ok := err.(*os.PathError); ok {
-		return bare(err)
+		return refusal.Cause(err)
 	}
 	return refusal.Newf("the archive is damaged: %v", err).Hint("sha256sum FILE   # compare it with where it came from")
 }

@@ -9,7 +9,6 @@ package unpack
 
 import (
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -85,7 +84,7 @@ func Import(name string, limits Limits, sink Sink) (*Unpacked, error) {
 		real, err = filepath.Abs(real)
 	}
 	if err != nil {
-		return nil, refusal.Newf("%s: %v", refusal.Word(name), bare(err)).Hint("ls -ld -- %s", refusal.Shell(name))
+		return nil, refusal.Newf("%s: %v", refusal.Word(name), refusal.Cause(err)).Hint("ls -ld -- %s", refusal.Shell(name))
 	}
 	u := &unpacker{limits: limits, sink: sink, out: &Unpacked{Tree: tree.New(limits.Bounds())}}
 	u.out.Meta.Schema = image.Schema
@@ -125,7 +124,7 @@ func (u *unpacker) directory(path string) error {
 func (u *unpacker) file(path string) error {
 	f, size, err := hostpath.OpenRegular(path)
 	if err != nil {
-		return bare(err)
+		return refusal.Cause(err)
 	}
 	defer f.Close()
 	u.packed = size
@@ -186,14 +185,7 @@ func where(what string, err error) error {
 	if r, ok := err.(*refusal.Error); ok {
 		return &refusal.Error{What: what + ": " + r.What, Hints: r.Hints, Exit: r.Exit}
 	}
-	return refusal.Newf("%s: %v", what, bare(err))
-}
-
-func bare(err error) error {
-	if p, ok := err.(*fs.PathError); ok {
-		return p.Err
-	}
-	return err
+	return refusal.Newf("%s: %v", what, refusal.Cause(err))
 }
 
 // firstNames bounds how many names of a kind an image lists.
