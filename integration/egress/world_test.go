@@ -82,6 +82,7 @@ func newWorld(t *testing.T) *world {
 	w.host = newPlace(t, unix.CLONE_NEWNET|unix.CLONE_NEWNS)
 	w.configure(w.host, fmt.Sprintf(hostLinks, w.internet.tid))
 	w.configure(w.internet, internetLinks)
+	w.linked()
 	w.wire = w.tap()
 	w.names = w.serveNames()
 	w.web = w.serveWeb()
@@ -107,6 +108,22 @@ func (w *world) configure(p *place, commands string) {
 		testkit.Skip(w.t, "veth", "a kernel without it")
 	}
 	w.t.Fatalf("ip: %v\n%s", err, text)
+}
+
+// linked waits until the host can use IPv6: the kernel looks at a link that came up
+// when it comes to it, up to a second later, and its routes are not there before.
+// A name's addresses would be tried in another order until then.
+func (w *world) linked() {
+	w.t.Helper()
+	testkit.Eventually(w.t, "the host has IPv6", func() bool {
+		return w.host.do(func() error {
+			c, err := net.Dial("udp6", "["+good6+"]:9") // sends nothing
+			if err == nil {
+				c.Close()
+			}
+			return err
+		}) == nil
+	})
 }
 
 // hostFiles replaces what the host's resolver reads, on this host only.
