@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -110,20 +112,20 @@ func (w *world) configure(p *place, commands string) {
 	w.t.Fatalf("ip: %v\n%s", err, text)
 }
 
-// linked waits until the host can use IPv6: the kernel looks at a link that came up
-// when it comes to it, up to a second later, and its routes are not there before.
-// A name's addresses would be tried in another order until then.
+// linked waits until packets go both ways. The kernel looks at a link that came up
+// when it comes to it, up to a second later; until then it drops what is sent, and
+// asks for a neighbour again after a second more. A name's addresses would be tried
+// in another order meanwhile.
 func (w *world) linked() {
 	w.t.Helper()
-	testkit.Eventually(w.t, "the host has IPv6", func() bool {
-		return w.host.do(func() error {
-			c, err := net.Dial("udp6", "["+good6+"]:9") // sends nothing
-			if err == nil {
-				c.Close()
-			}
-			return err
-		}) == nil
-	})
+	for _, address := range []string{good4 + ":9", "[" + good6 + "]:9"} { // where nobody listens
+		testkit.Eventually(w.t, "an answer of "+address, func() bool {
+			return errors.Is(w.host.do(func() error {
+				_, err := net.DialTimeout("tcp", address, 5*time.Second)
+				return err
+			}), unix.ECONNREFUSED)
+		})
+	}
 }
 
 // hostFiles replaces what the host's resolver reads, on this host only.
