@@ -139,7 +139,7 @@ var mutations = []mutation{
 		{"pkg/launch/spawn.go", `	c.Add("seal descriptors", unix.SYS_CLOSE_RANGE, boxinit.ControlFD+1, uintptr(^uint32(0)), unix.CLOSE_RANGE_CLOEXEC)
 `, ""}}},
 	{control: "names from files alone", fail: []string{"TestNamesDoNotResolve"}, edits: []edit{
-		{"pkg/rootfs/etc.go", `p.file("/etc/resolv.conf", resolv)`, `p.file("/etc/resolv.conf", "nameserver 127.0.0.1\n")`},
+		{"pkg/rootfs/etc.go", `p.file("/etc/resolv.conf", resolv)`, `p.file("/etc/resolv.conf", resolv+"nameserver 127.0.0.1\n")`},
 		{"pkg/rootfs/etc.go", `p.file("/etc/hosts", etcfiles.Hosts)`, `p.file("/etc/hosts", "127.0.0.1 localhost test.example.org\n")`}}},
 	{control: "group removed", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterAnyEnd"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "if err := r.group.Close(); err != nil", "if err := error(nil); err != nil"}}},
