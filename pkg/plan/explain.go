@@ -21,6 +21,7 @@ import (
 type Explanation struct {
 	Schema       int               `json:"schema"`
 	PolicySHA256 string            `json:"policy_sha256"`
+	Image        string            `json:"image"` // host, a directory, or the digest of an imported image
 	Identity     Identity          `json:"identity"`
 	Namespaces   []string          `json:"namespaces"`
 	Steps        []string          `json:"steps"`  // init's, in order
@@ -80,7 +81,7 @@ func (p *Plan) Explain(host Host, tree Cgroup) (*Explanation, error) {
 		return nil, err
 	}
 	e := &Explanation{
-		Schema: 1, PolicySHA256: p.Spec.Digest(),
+		Schema: 1, PolicySHA256: p.Spec.Digest(), Image: p.Spec.Image,
 		Identity:   Identity{Inside: id(p.Spec.User), Host: "the caller's own id"},
 		Namespaces: append(namespaceNames(), "cgroup"),
 		Program:    p.Program,
@@ -243,6 +244,7 @@ func (e *Explanation) Text() string {
 	}
 	line("program     ", words(e.Program.Argv))
 	line("in          ", shown(e.Program.Dir))
+	line("image       ", shown(e.Image))
 	line("user        ", e.Identity.Inside, " inside; on the host ", e.Identity.Host)
 	line("namespaces  ", strings.Join(e.Namespaces, " "))
 	line("seccomp     ", e.Seccomp.Name, " (", strconv.Itoa(e.Seccomp.Instructions), " instructions, sha256 ", e.Seccomp.SHA256, ")")

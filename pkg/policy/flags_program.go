@@ -22,7 +22,7 @@ func programFlags() []Flag {
 		{Name: "env-file", Arg: "FILE", Group: groupProgram, Many: true, Set: setEnvFile,
 			Help: "set the variables of FILE, a K=V a line; --env wins over it"},
 		{Name: "workdir", Short: "w", Arg: "DIR", Default: "/work", Group: groupProgram,
-			Set: text(func(p *Parsed) *string { return &p.Spec.Workdir }), Help: "working directory inside"},
+			Set: setWorkdir, Help: "working directory inside"},
 		{Name: "user", Short: "u", Arg: "UID[:GID]", Default: "65534", Group: groupProgram, Set: setUser,
 			Help: "identity inside, never the host's: numbers, or nobody, sandbox, root"},
 		{Name: "interactive", Short: "i", Bool: true, Group: groupProgram,
@@ -48,7 +48,7 @@ func setImage(p *Parsed, v string) error {
 	if v == "" {
 		return refusal.Newf("the value is empty")
 	}
-	p.pending.image = true
+	p.pending.image, p.pending.named = true, ""
 	if v != "host" && !strings.Contains(v, "/") {
 		p.pending.named = v // looked up when the rest of the line is read
 		return nil
@@ -60,6 +60,12 @@ func setImage(p *Parsed, v string) error {
 func setEntrypoint(p *Parsed, v string) error {
 	p.pending.entrypoint = &v
 	return nil
+}
+
+// setWorkdir notes that it was given: an image's own then counts no more.
+func setWorkdir(p *Parsed, v string) error {
+	p.pending.workdir = true
+	return text(func(p *Parsed) *string { return &p.Spec.Workdir })(p, v)
 }
 
 func setEnv(p *Parsed, v string) error {

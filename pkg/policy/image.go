@@ -42,7 +42,7 @@ func (h Host) imported(p *Parsed, ref string) (bool, error) {
 		return false, err
 	}
 	p.Spec.Image, p.pending.config = id, config
-	if _, given := p.pending.given["workdir"]; !given && config.WorkingDir != "" {
+	if !p.pending.workdir && config.WorkingDir != "" {
 		p.Spec.Workdir = config.WorkingDir
 	}
 	return true, nil

@@ -39,6 +39,7 @@ type pending struct {
 	named      string       // --image by name or digest, not looked up yet
 	config     image.Config // of an imported image
 	entrypoint *string      // --entrypoint
+	workdir    bool         // --workdir was given
 	stdin      bool         // "-": the code comes from stdin
 	memorySwap int64
 	env        []string

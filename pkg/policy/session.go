@@ -158,7 +158,13 @@ func (d *Defaults) Spec(r Request) (Spec, error) {
 	p.pending.env = append(p.pending.env, r.Env...)
 	err := d.host.complete(&p, func() error {
 		s.Program = r.Program
-		return nil
+		if err := d.host.namedImage(&p); err != nil {
+			return err
+		}
+		if r.Program.File != "" || len(r.Program.Code) > 0 {
+			return nil
+		}
+		return p.command(r.Program.Command)
 	})
 	return p.Spec, err
 }
@@ -193,8 +199,8 @@ func (d *Defaults) clone() Parsed {
 	s.Mounts, s.AllowDegraded, s.AllowMounts = slices.Clone(s.Mounts), slices.Clone(s.AllowDegraded), slices.Clone(s.AllowMounts)
 	s.Hosts, s.Limits.IO = slices.Clone(s.Hosts), slices.Clone(s.Limits.IO)
 	old := d.base.pending
-	p.pending = &pending{given: map[string]string{}, image: old.image, memorySwap: old.memorySwap,
-		env: slices.Clone(old.env), envFiles: slices.Clone(old.envFiles)}
+	p.pending = &pending{given: map[string]string{}, image: old.image, named: old.named, entrypoint: old.entrypoint,
+		workdir: old.workdir, memorySwap: old.memorySwap, env: slices.Clone(old.env), envFiles: slices.Clone(old.envFiles)}
 	for _, name := range [...]string{"network", "net"} {
 		if v, ok := old.given[name]; ok {
 			p.pending.given[name] = v

@@ -97,6 +97,10 @@ func ownIDs(s *Spec, self string) (*hostid.Ranges, *refusal.Error) {
 	if os.Geteuid() == 0 {
 		return nil, refusal.Newf("root may not map ids in this user namespace")
 	}
+	if policy.Imported(s.Image) {
+		// And no mode is changed for it: the store is nobody else's to read.
+		return nil, refusal.Newf("the store of images is for its owner alone to read, and an image's files are its owner's")
+	}
 	for _, m := range s.Mounts {
 		if m.Write {
 			// And they would be the next sandbox's that gets this id.
