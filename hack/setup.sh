@@ -56,6 +56,7 @@ wget wget
 ip iproute2
 openssl openssl
 busybox busybox-static
+bsdtar libarchive-tools
 bindfs bindfs
 musl-gcc musl-tools
 free procps

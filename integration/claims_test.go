@@ -126,10 +126,7 @@ func TestEveryControlIsTakenAway(t *testing.T) {
 				continue
 			}
 			m := mutations[i]
-			pkg := "integration/escape:"
-			if m.pkg != "" {
-				pkg = "integration/" + m.pkg + ":"
-			}
+			pkg := m.dir() + ":"
 			if !slices.ContainsFunc(m.fail, func(test string) bool { return slices.Contains(c.tests, pkg+test) }) {
 				t.Errorf("C%d: taking away %q makes %v fail, none of which is the claim's: %v", c.number, control, m.fail, c.tests)
 			}

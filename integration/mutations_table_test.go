@@ -1,5 +1,8 @@
 package integration
 
+// unpacked is where archives are read.
+const unpacked = "pkg/image/unpack"
+
 // mutations are the controls, in the order of docs/THREATMODEL.md, and what it
 // means to take each away.
 var mutations = []mutation{
@@ -319,12 +322,65 @@ var mutations = []mutation{
 		{"pkg/egress/relay/budget.go", "	d := b.reserve(n, time.Now())\n", "	d := min(b.reserve(n, time.Now()), 0)\n"}}},
 	{control: "idle connections cut", pkg: "egress", fail: []string{"TestIdle"}, edits: []edit{
 		{"pkg/egress/relay/conn.go", "		c.cut(result.Idle, nil)\n", ""}}},
+	{control: "image paths upwards", pkg: unpacked, fail: []string{"TestHostileEntries"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "		case p == \"..\":\n			return", "		case false:\n			return"}}},
+	{control: "image hard links within the archive", pkg: unpacked, fail: []string{"TestHostileEntries", "TestLayersOverEachOther"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "	if old == nil {\n		return refusal", "	if old == nil && len(parts) > 0 {\n		return t.Put(name, Node{Kind: Link, Target: target})\n	}\n	if old == nil {\n		return refusal"}}},
+	{control: "image links followed in the tree", pkg: unpacked, fail: []string{"TestHostileEntries"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "			if strings.HasPrefix(next.Target, \"/\") {\n				at = at[:1]\n			}\n", ""}}},
+	{control: "image whiteouts of lower layers alone", pkg: unpacked, fail: []string{"TestLayersOverEachOther"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "	if n.layer < t.layer && len(n.children) == 0 {", "	if len(n.children) == 0 {"}}},
+	{control: "image refused leaves nothing", pkg: "image", fail: []string{"TestRefusedImportLeavesNothing"}, edits: []edit{
+		{"pkg/image/store/work.go", "		err = removeAll(w.temp, w.name)\n	}\n	for", "	}\n	for"}}},
+	{control: "image files counted", pkg: unpacked, fail: []string{"TestBombs"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "if t.nodes++; t.nodes > t.bounds.Nodes {", "if t.nodes++; false {"}}},
+	{control: "image names counted", pkg: unpacked, fail: []string{"TestHostileEntries"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "t.text/perNode > t.bounds.Nodes {", "false {"}}},
+	{control: "image lookups counted", pkg: unpacked, fail: []string{"TestHostileEntries"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "		if steps > maxSteps {", "		if false {"}}},
+	{control: "image bytes counted before they are read", pkg: unpacked, fail: []string{"TestBombs", "TestFolder"}, edits: []edit{
+		{"pkg/image/unpack/layer.go", "	if err := u.bounds(u.content, 0); err != nil {", "	if err := u.bounds(0, 0); err != nil {"}}},
+	{control: "image compared with the size of its archive", pkg: unpacked, fail: []string{"TestBombs"}, edits: []edit{
+		{"pkg/image/unpack/stream.go", "if bytes > ratioFloor+extra/8 && bytes/u.limits.Ratio > u.packed {", "if false {"}}},
+	{control: "image settings bounded", pkg: unpacked, fail: []string{"TestHostileImages"}, edits: []edit{
+		{"pkg/image/unpack/files.go", "	if p.Size() > u.limits.Config {", "	if false {"}}},
+	{control: "image digests of documents", pkg: unpacked, fail: []string{"TestHostileImages"}, edits: []edit{
+		{"pkg/image/unpack/files.go", "if digest != \"\" && image.Digest(text) != digest {", "if false {"}}},
+	{control: "image digests of layers", pkg: "image", fail: []string{"TestRefusedImportLeavesNothing"}, edits: []edit{
+		{"pkg/image/unpack/layer.go", "if want.Digest != \"\" && got.Digest != want.Digest {", "if false {"}}},
+	{control: "image archives whole", pkg: unpacked, fail: []string{"TestCutOffAndAppended"}, edits: []edit{
+		{"pkg/image/unpack/stream.go", "	if m.zeros < 1024 {", "	if false {"}}},
+	{control: "image archives end at their end", pkg: unpacked, fail: []string{"TestCutOffAndAppended"}, edits: []edit{
+		{"pkg/image/unpack/stream.go", "		if m.zeros < int64(n) {", "		if false {"}}},
+	{control: "image modes without power", pkg: "image", fail: []string{"TestImageKeepsEveryRule"}, edits: []edit{
+		{"pkg/image/tree/tree.go", "	mode := n.Mode & 0o777\n", "	mode := n.Mode & 0o7777\n"}}},
 	{control: "names of an imported image", pkg: "image", fail: []string{"TestImageKeepsEveryRule"}, edits: []edit{
 		{"pkg/rootfs/etc.go", "} else if p.in.Imported || p.in.Network {", "} else if p.in.Network {"}}},
 	{control: "image store out of reach", pkg: "image", fail: []string{"TestStoreIsNeverWritable"}, edits: []edit{
 		{"pkg/plan/image.go", "if err := b.storeOutOfReach(s); err != nil {", "if err := error(nil); err != nil {"}}},
 	{control: "image kept while it is run", pkg: "image", fail: []string{"TestImageInUse"}, edits: []edit{
 		{"pkg/plan/image.go", "	b.plan.keep(img.Lock)\n", "	img.Close()\n"}}},
+	{control: "image store of this user alone", pkg: "pkg/image/store", fail: []string{"TestForeignStore"}, edits: []edit{
+		{"pkg/image/store.go", "	case int(st.Uid) != os.Geteuid():", "	case false:"},
+		{"pkg/image/store.go", "	case st.Mode&0o022 != 0:", "	case false:"}}},
+	{control: "image store in nobody else's directory", pkg: "image", fail: []string{"TestForeignPathToTheStore"}, edits: []edit{
+		{"pkg/image/store.go", "		if !safe(dir) {", "		if false {"}}},
+	{control: "image store by nobody else's link", pkg: "image", fail: []string{"TestForeignPathToTheStore"}, edits: []edit{
+		{"pkg/image/store.go", "hostpath.Walk(at, safe)", "filepath.EvalSymlinks(at)"},
+		{"pkg/image/store.go", "	\"path\"\n", "	\"path\"\n	\"path/filepath\"\n"}}},
+	{control: "image work of the living kept", pkg: "pkg/image/store", fail: []string{"TestKilledAndLiveImports"}, edits: []edit{
+		{"pkg/image/store/work.go", "		if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {", "		if true {"}}},
+	{control: "image removed names first", pkg: "image", fail: []string{"TestKilledAtEveryStep"}, edits: []edit{
+		{"pkg/image/store/remove.go", "	// First the names: whoever kills this leaves none that means nothing.\n", "	gone, err := detach(s, id)\n	if err != nil {\n		return \"\", err\n	}\n"},
+		{"pkg/image/store/remove.go", "	gone, err := detach(s, id)\n	if err != nil {\n		return \"\", err\n	}\n	l.Close()", "	l.Close()"}}},
+	{control: "image files compared with the list", pkg: "pkg/image/store", fail: []string{"TestVerify"}, edits: []edit{
+		{"pkg/image/store/verify.go", "		} else if sum != n.Sum {", "		} else if false {"}}},
+	{control: "image list compared with its digest", pkg: "pkg/image/store", fail: []string{"TestVerify"}, edits: []edit{
+		{"pkg/image/store/verify.go", "if err != nil || image.DigestPrefix+sum != img.Tree {", "if err != nil {"}}},
+	{control: "image settings compared with their digest", pkg: "pkg/image/store", fail: []string{"TestChangedSettings"}, edits: []edit{
+		{"pkg/image/image.go", "	if Digest(text) != i.ID {", "	if false {"}}},
+	{control: "image of a request", pkg: "image", fail: []string{"TestImageInASession"}, edits: []edit{
+		{"pkg/policy/session.go", "		if err := d.host.namedImage(&p); err != nil {\n			return err\n		}\n", ""}}},
 	{control: "helper that others could change", pkg: "image", fail: []string{"TestVerbFindsItsBinary"}, edits: []edit{
 		{"cmd/sandglass/image.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
 	{control: "length of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{

@@ -19,8 +19,22 @@ type edit struct{ file, old, new string }
 type mutation struct {
 	control string
 	edits   []edit
-	pkg     string // below integration, "" for escape
+	pkg     string // below integration, "" for escape; or one of pkg/..., whose own tests then fail
 	fail    []string
+}
+
+// unit says that the tests are those of a package of the source, not of the binaries.
+func (m *mutation) unit() bool { return strings.HasPrefix(m.pkg, "pkg/") }
+
+// dir is where the tests are.
+func (m *mutation) dir() string {
+	switch {
+	case m.pkg == "":
+		return "integration/escape"
+	case m.unit():
+		return m.pkg
+	}
+	return "integration/" + m.pkg
 }
 
 // unread keeps the supervisor's own read-back, which would refuse the run, from
@@ -65,14 +79,13 @@ func (m *mutation) try(t *testing.T, root, copied string) {
 			t.Fatal(err)
 		}
 	}
-	bin := filepath.Join(copied, "mutant")
-	build := exec.Command("go", "build", "-o", bin, "./cmd/sandglass")
+	build := exec.Command("go", "build", "-o", copied, "./cmd/sandglass", "./cmd/sandglass-image")
 	build.Dir, build.Env = copied, append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the change does not build: %v\n%s", err, text)
 	}
 	for _, test := range m.fail {
-		if passes(t, root, m.pkg, test, bin) {
+		if m.passes(t, root, copied, test) {
 			t.Errorf("%s passes without: %s", test, m.control)
 		}
 	}
@@ -92,20 +105,22 @@ func TestTableOfControlsApplies(t *testing.T) {
 	}
 }
 
-// passes runs one test against a binary.
-func passes(t *testing.T, root, pkg, test, bin string) bool {
+// passes runs one test against the binaries without the control, or in the source
+// without it.
+func (m *mutation) passes(t *testing.T, root, copied, test string) bool {
 	t.Helper()
-	if pkg == "" {
-		pkg = "escape"
+	dir := root
+	if m.unit() {
+		dir = copied
 	}
-	cmd := exec.Command("go", "test", "-count=1", "-run", "^"+test+"$", "-v", "./integration/"+pkg)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), testkit.EnvBinary+"="+bin, testkit.EnvPatience+"=15s")
+	cmd := exec.Command("go", "test", "-count=1", "-run", "^"+test+"$", "-v", "./"+m.dir())
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), testkit.EnvBinary+"="+copied+"/sandglass", testkit.EnvImageTool+"="+copied+"/sandglass-image", testkit.EnvPatience+"=15s")
 	text, err := cmd.CombinedOutput()
 	if strings.Contains(string(text), "[build failed]") {
 		t.Fatalf("the tests do not build: %s", text)
 	}
 	if strings.Contains(string(text), "no tests to run") || !strings.Contains(string(text), "=== RUN   "+test) {
-		t.Fatalf("there is no test %s in %s", test, pkg)
+		t.Fatalf("there is no test %s in %s: %s", test, m.dir(), text)
 	}
 	if testing.Verbose() {
 		for line := range strings.Lines(string(text)) {

@@ -38,9 +38,7 @@ func importVerb(args []string) (int, error) {
 		return 0, err
 	}
 	id, called, err := bring(s, w, o, name)
-	if cerr := w.Close(); err == nil {
-		err = cerr
-	}
+	_ = w.Close() // what it cannot remove the next one does: an image that is there is there
 	if err != nil {
 		return 0, err
 	}

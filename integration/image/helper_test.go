@@ -24,6 +24,7 @@ type home struct {
 	t   *testing.T
 	who testkit.Who
 	dir string
+	set []string // the environment, instead of the one that names dir
 }
 
 func newHome(t *testing.T, who testkit.Who) *home {
@@ -34,10 +35,23 @@ func newHome(t *testing.T, who testkit.Who) *home {
 			t.Fatal(err)
 		}
 	}
-	return &home{t, who, dir}
+	return &home{t: t, who: who, dir: dir}
 }
 
-func (h *home) env() []string { return []string{"XDG_DATA_HOME=" + h.dir} }
+func (h *home) env() []string {
+	if h.set != nil {
+		return h.set
+	}
+	return []string{"XDG_DATA_HOME=" + h.dir}
+}
+
+// refused expects that the tool, or a run, ends with 125 and says what.
+func (h *home) refused(what string, args ...string) {
+	h.t.Helper()
+	if exit, out, errs := h.image(args...); exit != 125 || out != "" || !strings.Contains(errs, what) {
+		h.t.Errorf("%s: exit %d, %q, %q, want %q", args, exit, out, errs, what)
+	}
+}
 
 // image runs sandglass-image.
 func (h *home) image(args ...string) (exit int, stdout, stderr string) {

@@ -56,3 +56,19 @@ func Line(s string) string {
 }
 
 func unprintable(r rune) bool { return !strconv.IsPrint(r) }
+
+// Plain says that a word has only ASCII letters, digits and others in it, begins
+// with none of notFirst, and has 1 to most bytes: such a word is never a path, an
+// option, or a second line.
+func Plain(s, others, notFirst string, most int) bool {
+	if s == "" || len(s) > most || strings.IndexByte(notFirst, s[0]) >= 0 {
+		return false
+	}
+	for _, c := range []byte(s) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && strings.IndexByte(others, c) < 0 {
+			return false
+		}
+	}
+	return true
+}

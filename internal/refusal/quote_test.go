@@ -30,3 +30,14 @@ func TestQuoting(t *testing.T) {
 		}
 	}
 }
+
+func TestPlain(t *testing.T) {
+	for s, good := range map[string]bool{
+		"a": true, "Z9": true, "a.b-c_d": true, "": false, ".a": false, "-a": false, "_a": true, "a b": false, "a/b": false, "a\n": false,
+		"a\x00": false, "é": false, "abcdefgh": true, "abcdefghi": false, "a:b": false,
+	} {
+		if got := Plain(s, ".-_", ".-", 8); got != good {
+			t.Errorf("%q: %v", s, got)
+		}
+	}
+}

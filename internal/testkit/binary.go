@@ -22,6 +22,9 @@ import (
 // of a release, or one that lacks a control on purpose.
 const EnvBinary = "SANDGLASS_TEST_BINARY"
 
+// EnvImageTool is the same for sandglass-image.
+const EnvImageTool = "SANDGLASS_TEST_IMAGE_BINARY"
+
 // dir is where everything that is built goes. Every user may read it, for the
 // tests run the binary under several ids.
 var dir = sync.OnceValues(func() (string, error) {
@@ -39,7 +42,12 @@ var binary = sync.OnceValues(func() (string, error) {
 	return buildCommand("sandglass")
 })
 
-var imageTool = sync.OnceValues(func() (string, error) { return buildCommand("sandglass-image") })
+var imageTool = sync.OnceValues(func() (string, error) {
+	if b := os.Getenv(EnvImageTool); b != "" {
+		return b, nil
+	}
+	return buildCommand("sandglass-image")
+})
 
 // buildCommand builds one of the commands into dir.
 func buildCommand(name string) (string, error) {

@@ -119,15 +119,7 @@ func (o Options) validate() error {
 }
 
 func validID(id string) bool {
-	if id == "" || len(id) > 64 || prefix+id == supervisorLeaf {
-		return false
-	}
-	for _, c := range []byte(id) {
-		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_') {
-			return false
-		}
-	}
-	return true
+	return refusal.Plain(id, "-_", "", 64) && prefix+id != supervisorLeaf
 }
 
 // validateParent keeps a parent below the mount: ".." would climb out of the

@@ -35,6 +35,11 @@ func Beneath(dir int, name string, flags int, mode uint32) (int, error) {
 	}
 }
 
+// DirBeneath opens a directory below another one for reading, as Beneath does.
+func DirBeneath(dir int, name string) (int, error) {
+	return Beneath(dir, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+}
+
 // OpenDir pins a directory whose path has no links: O_PATH, for the *at calls.
 // One that was put on the way since is an error, ELOOP.
 func OpenDir(resolved string) (int, error) {

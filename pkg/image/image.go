@@ -93,11 +93,26 @@ func (s *Store) Load(id string) (*Image, error) {
 		return nil, s.broken(dir, err)
 	}
 	img := &Image{ID: id, Path: s.Path + "/" + dir, Lock: os.NewFile(uintptr(fd), MetaFile)}
-	if err := img.load(); err != nil {
+	err = img.load()
+	if err == nil && !s.still(dir, fd) {
+		err = ErrNone
+	}
+	if err != nil {
 		img.Close()
+		if err == ErrNone {
+			return nil, err
+		}
 		return nil, s.broken(dir, err)
 	}
 	return img, nil
+}
+
+// still says that an image is where it was opened: who removes one has done so
+// while its lock was waited for.
+func (s *Store) still(dir string, fd int) bool {
+	var open, there unix.Stat_t
+	return unix.Fstat(fd, &open) == nil && unix.Fstatat(s.FD, dir+"/"+MetaFile, &there, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+		open.Dev == there.Dev && open.Ino == there.Ino
 }
 
 func (i *Image) load() error {

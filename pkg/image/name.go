@@ -49,15 +49,4 @@ func CheckName(name string) error {
 	return nil
 }
 
-func nameWord(s string) bool {
-	if s == "" || strings.ContainsRune("._-", rune(s[0])) {
-		return false
-	}
-	for _, c := range []byte(s) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("._-", rune(c)) {
-			return false
-		}
-	}
-	return true
-}
+func nameWord(s string) bool { return refusal.Plain(s, "._-", "._-", maxName) }

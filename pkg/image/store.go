@@ -18,10 +18,8 @@ package image
 import (
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -80,16 +78,16 @@ func Open() (*Store, error) {
 	return OpenAt(at)
 }
 
-// OpenAt opens the store at a path, whose links are the caller's own.
+// OpenAt opens the store at a path.
 func OpenAt(at string) (*Store, error) {
-	real, err := filepath.EvalSymlinks(at)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, ErrNone // a home directory that is closed holds none
-	}
+	real, err := Real(at)
 	if err != nil {
-		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), refusal.Cause(err)).Hint("ls -ld -- %s", refusal.Shell(at))
+		return nil, err
 	}
 	fd, err := hostpath.OpenDir(real)
+	if err == unix.ENOENT || err == unix.EACCES {
+		return nil, ErrNone // a home directory that is closed holds none
+	}
 	if err != nil {
 		return nil, refusal.Newf("image store %s: %v", refusal.Word(real), err).Hint("ls -ld -- %s", refusal.Shell(real))
 	}
@@ -100,6 +98,54 @@ func OpenAt(at string) (*Store, error) {
 			Hint("chmod 700 -- %s   # if it is yours", refusal.Shell(real))
 	}
 	return &Store{Path: real, FD: fd}, nil
+}
+
+// Real is the path of a store without its links. Who can write to a directory on
+// the way, or owns one, can put another store there, or a link to one; and a store
+// need not be theirs to be wrong: one of this user's that was unpacked somewhere will do.
+func Real(at string) (string, error) {
+	real, err := hostpath.Walk(at, safe)
+	var link *hostpath.LinkError
+	if errors.As(err, &link) {
+		return "", refusal.Newf("image store %s: the symbolic link %s leads to nothing, or could be another user's", refusal.Word(at), refusal.Word(link.Link)).
+			Hint("ls -ld -- %s", refusal.Shell(link.Link))
+	}
+	if err != nil {
+		return "", refusal.Newf("image store %s: %v", refusal.Word(at), refusal.Cause(err)).Hint("ls -ld -- %s", refusal.Shell(at))
+	}
+	for dir := path.Dir(real); ; dir = path.Dir(dir) {
+		if !safe(dir) {
+			return "", refusal.Newf("image store %s: another user can change %s, and put another store in its place", refusal.Word(real), refusal.Word(dir)).
+				Hint("ls -ld -- %s", refusal.Shell(dir)).
+				Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
+		}
+		if dir == "/" {
+			return real, nil
+		}
+	}
+}
+
+// unmapped says that an id is the one of all who have none in this user namespace,
+// as the host's root has none in a container. On the host itself it is a user's.
+func unmapped(uid uint32) bool {
+	if uid != 65534 {
+		return false
+	}
+	text, err := os.ReadFile("/proc/self/uid_map")
+	return err == nil && !slices.Contains(strings.Fields(string(text)), "4294967295")
+}
+
+// safe says that no other user but root can rename or replace what is in a directory
+// of this user's or of root's. A group that may write is taken for the user's own
+// where it is the one that it has: many systems give each user one.
+func safe(dir string) bool {
+	var st unix.Stat_t
+	if err := unix.Lstat(dir, &st); err != nil {
+		return err == unix.ENOENT || err == unix.EACCES // it is not there, or the open will say so
+	}
+	owned := st.Uid == 0 || unmapped(st.Uid) || int(st.Uid) == os.Geteuid()
+	group := st.Mode&0o020 != 0 && int(st.Gid) != os.Getegid() && st.Gid != 0
+	return owned && (st.Mode&unix.S_ISVTX != 0 || st.Mode&0o002 == 0 && !group)
 }
 
 var (
@@ -134,7 +180,7 @@ func (s *Store) Names() ([]string, error) {
 // entries are the names in a directory of the store, sorted: at most so many, or
 // all for -1. A directory that is not there yet has none.
 func (s *Store) entries(dir string, most int) ([]string, error) {
-	fd, err := hostpath.Beneath(s.FD, dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := hostpath.DirBeneath(s.FD, dir)
 	if err == unix.ENOENT {
 		return nil, nil
 	}

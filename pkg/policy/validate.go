@@ -213,18 +213,7 @@ func checkDegraded(name string) error {
 }
 
 // isName is a word that can be looked up without becoming a path or an option.
-func isName(s string) bool {
-	if s == "" || len(s) > 64 || s[0] == '-' || s[0] == '.' {
-		return false
-	}
-	for _, c := range []byte(s) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && !strings.ContainsRune("-_.+#", rune(c)) {
-			return false
-		}
-	}
-	return true
-}
+func isName(s string) bool { return refusal.Plain(s, "-_.+#", "-.", 64) }
 
 // badPath says what is wrong with a path that must be absolute and clean, or "".
 func badPath(p string) string {

@@ -130,15 +130,7 @@ func (r *request) check(d *decoder) error {
 }
 
 // validID keeps ids short and plain: each reply repeats it.
-func validID(id string) bool {
-	for _, c := range []byte(id) {
-		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
-		if !letter && strings.IndexByte("._:-", c) < 0 {
-			return false
-		}
-	}
-	return id != "" && len(id) <= 64
-}
+func validID(id string) bool { return refusal.Plain(id, "._:-", "", 64) }
 
 func (r *request) readEnv(d *decoder) error {
 	return d.object("env", func(name string) error {

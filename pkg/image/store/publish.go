@@ -38,7 +38,7 @@ func (w *Work) Publish(u *unpack.Unpacked, name string, force bool) (string, err
 	if err := unix.Mkdirat(w.dir, "image", 0o700); err != nil {
 		return "", failed(w.store, "image", err)
 	}
-	dir, err := hostpath.Beneath(w.dir, "image", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	dir, err := hostpath.DirBeneath(w.dir, "image")
 	if err != nil {
 		return "", failed(w.store, "image", err)
 	}
@@ -47,7 +47,7 @@ func (w *Work) Publish(u *unpack.Unpacked, name string, force bool) (string, err
 	if err != nil {
 		return "", failed(w.store, image.TreeFile, err)
 	}
-	there := image.ImagesDir + "/" + strings.TrimPrefix(id, image.DigestPrefix)
+	there := dirOf(id)
 	var st unix.Stat_t
 	fresh := unix.Fstatat(w.store.FD, there, &st, unix.AT_SYMLINK_NOFOLLOW) != nil
 	if fresh {
@@ -101,7 +101,7 @@ func (w *Work) directory(in int, name, path string, n *tree.Node) error {
 	if err := unix.Mkdirat(in, name, 0o700); err != nil {
 		return at(path, err)
 	}
-	fd, err := hostpath.Beneath(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := hostpath.DirBeneath(in, name)
 	if err != nil {
 		return at(path, err)
 	}
@@ -188,14 +188,18 @@ func (w *Work) appear(there, id, name string, force, fresh bool) (ours bool, err
 	} else {
 		return false, err
 	}
-	return ours, setName(w.store, name, id)
+	err = setName(w.store, name, id)
+	if err != nil && ours {
+		_ = unix.Renameat(w.store.FD, there, w.dir, "image") // what fails leaves nothing
+	}
+	return ours, err
 }
 
 // errGone is an image that was there when an import of the same began to end.
 var errGone = errors.New("it was removed meanwhile: import it again")
 
 func setName(s *image.Store, name, id string) error {
-	fd, err := hostpath.Beneath(s.FD, image.NamesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := hostpath.DirBeneath(s.FD, image.NamesDir)
 	if err != nil {
 		return failed(s, image.NamesDir, err)
 	}

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"errors"
 	"os"
 	"strings"
 
@@ -39,14 +38,20 @@ func Remove(s *image.Store, ref string) (removed string, err error) {
 		}
 		others = []string{mine}
 	}
-	gone, err := detach(s, id)
+	held, err := hold(s, id)
 	if err != nil {
 		return "", err
 	}
+	defer held.Close()
+	// First the names: whoever kills this leaves none that means nothing.
 	for _, n := range others {
 		if err := unname(s, n); err != nil {
 			return "", err
 		}
+	}
+	gone, err := detach(s, id)
+	if err != nil {
+		return "", err
 	}
 	l.Close() // what follows nobody can see
 	return id, discard(s, gone)
@@ -74,17 +79,29 @@ func unname(s *image.Store, name string) error {
 	return nil
 }
 
-// detach moves an image out of sight, unless a run uses it, and is its new name
-// below tmp, "" when it was not there. The store is locked.
-func detach(s *image.Store, id string) (string, error) {
-	dir := image.ImagesDir + "/" + strings.TrimPrefix(id, image.DigestPrefix)
-	if fd, err := hostpath.Beneath(s.FD, dir+"/"+image.MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0); err == nil {
-		defer unix.Close(fd)
-		if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
-			return "", refusal.Newf("image %s is in use by a run", id).Hint("sandglass image rm %s   # again, when the run has ended", id)
-		}
+func dirOf(id string) string {
+	return image.ImagesDir + "/" + strings.TrimPrefix(id, image.DigestPrefix)
+}
+
+// hold keeps runs from an image that is to be removed, until it is closed. One that
+// a run uses already is refused; one that is broken nobody can run.
+func hold(s *image.Store, id string) (*os.File, error) {
+	fd, err := hostpath.Beneath(s.FD, dirOf(id)+"/"+image.MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil // whose Close does nothing
 	}
-	temp, err := hostpath.Beneath(s.FD, image.TempDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
+		unix.Close(fd)
+		return nil, refusal.Newf("image %s is in use by a run", id).Hint("sandglass image rm %s   # again, when the run has ended", id)
+	}
+	return os.NewFile(uintptr(fd), image.MetaFile), nil
+}
+
+// detach moves an image that is held out of sight, and is its new name below tmp,
+// "" when it was not there. The store is locked.
+func detach(s *image.Store, id string) (string, error) {
+	dir := dirOf(id)
+	temp, err := hostpath.DirBeneath(s.FD, image.TempDir)
 	if err != nil {
 		return "", failed(s, image.TempDir, err)
 	}
@@ -108,7 +125,7 @@ func discard(s *image.Store, name string) error {
 	if name == "" {
 		return nil
 	}
-	temp, err := hostpath.Beneath(s.FD, image.TempDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	temp, err := hostpath.DirBeneath(s.FD, image.TempDir)
 	if err != nil {
 		return failed(s, image.TempDir, err)
 	}
@@ -178,20 +195,24 @@ func Prune(s *image.Store) (Pruned, error) {
 		if names, err := namesOf(s, id); err != nil || len(names) > 0 {
 			continue
 		}
-		gone, err := detach(s, id)
-		var used *refusal.Error
-		if errors.As(err, &used) {
+		held, err := hold(s, id)
+		if err != nil {
 			continue // a run uses it
 		}
+		gone, err := detach(s, id)
 		if err == nil {
 			err = discard(s, gone)
 		}
+		held.Close()
 		if err != nil {
 			return p, err
 		}
 		p.Images = append(p.Images, id)
 	}
-	temp, err := hostpath.Beneath(s.FD, image.TempDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err := meaningless(s); err != nil {
+		return p, err
+	}
+	temp, err := hostpath.DirBeneath(s.FD, image.TempDir)
 	if err == nil {
 		err = sweep(temp)
 		unix.Close(temp)
@@ -202,8 +223,33 @@ func Prune(s *image.Store) (Pruned, error) {
 	return p, p.shelves(s)
 }
 
+// meaningless removes names whose image is not there, and what a change of one that
+// was killed has left. The store is locked, so nobody is at it.
+func meaningless(s *image.Store) error {
+	dir, err := hostpath.DirBeneath(s.FD, image.NamesDir)
+	if err != nil {
+		return failed(s, image.NamesDir, err)
+	}
+	defer unix.Close(dir)
+	names, err := list(dir)
+	if err != nil {
+		return failed(s, image.NamesDir, err)
+	}
+	for _, n := range names {
+		var st unix.Stat_t
+		id, err := s.Resolve(n)
+		if err == nil && unix.Fstatat(s.FD, dirOf(id), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+			continue
+		}
+		if err := unname(s, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *Pruned) shelves(s *image.Store) error {
-	files, err := hostpath.Beneath(s.FD, image.FilesDir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	files, err := hostpath.DirBeneath(s.FD, image.FilesDir)
 	if err != nil {
 		return failed(s, image.FilesDir, err)
 	}
@@ -213,7 +259,7 @@ func (p *Pruned) shelves(s *image.Store) error {
 		return failed(s, image.FilesDir, err)
 	}
 	for _, d := range dirs {
-		fd, err := hostpath.Beneath(files, d, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		fd, err := hostpath.DirBeneath(files, d)
 		if err != nil {
 			continue
 		}

@@ -64,7 +64,7 @@ func hashFile(dir int, name string) (string, error) {
 }
 
 func (c *checker) directory(in int, name, path string, n *tree.Node) {
-	fd, err := hostpath.Beneath(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := hostpath.DirBeneath(in, name)
 	if err != nil {
 		c.wrong(path, "%v", err)
 		return

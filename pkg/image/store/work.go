@@ -30,6 +30,9 @@ func Create() (*image.Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if at, err = image.Real(at); err != nil { // before anything is made there
+		return nil, err
+	}
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return nil, refusal.Newf("image store %s: %v", refusal.Word(at), refusal.Cause(err)).
 			Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
@@ -102,20 +105,19 @@ func Begin(s *image.Store) (*Work, error) {
 }
 
 func (w *Work) open() (err error) {
-	const dir = unix.O_RDONLY | unix.O_DIRECTORY
-	if w.temp, err = hostpath.Beneath(w.store.FD, image.TempDir, dir, 0); err != nil {
+	if w.temp, err = hostpath.DirBeneath(w.store.FD, image.TempDir); err != nil {
 		return err
 	}
 	if err := sweep(w.temp); err != nil {
 		return err
 	}
-	if w.files, err = hostpath.Beneath(w.store.FD, image.FilesDir, dir, 0); err != nil {
+	if w.files, err = hostpath.DirBeneath(w.store.FD, image.FilesDir); err != nil {
 		return err
 	}
 	if w.name, err = freshDir(w.temp); err != nil {
 		return err
 	}
-	if w.dir, err = hostpath.Beneath(w.temp, w.name, dir, 0); err != nil {
+	if w.dir, err = hostpath.DirBeneath(w.temp, w.name); err != nil {
 		return err
 	}
 	if err := image.Flock(w.dir, unix.LOCK_EX|unix.LOCK_NB); err != nil {
@@ -124,7 +126,7 @@ func (w *Work) open() (err error) {
 	if err := unix.Mkdirat(w.dir, "blobs", 0o700); err != nil {
 		return err
 	}
-	w.blobs, err = hostpath.Beneath(w.dir, "blobs", dir, 0)
+	w.blobs, err = hostpath.DirBeneath(w.dir, "blobs")
 	return err
 }
 
@@ -149,7 +151,7 @@ func sweep(temp int) error {
 		return err
 	}
 	for _, name := range names {
-		fd, err := hostpath.Beneath(temp, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+		fd, err := hostpath.DirBeneath(temp, name)
 		if err != nil {
 			continue
 		}
@@ -166,7 +168,7 @@ func sweep(temp int) error {
 
 // list is what is in an open directory.
 func list(dir int) ([]string, error) {
-	fd, err := hostpath.Beneath(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := hostpath.DirBeneath(dir, ".")
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +187,7 @@ func removeAll(in int, name string) error {
 	if err != unix.EISDIR && err != unix.EPERM {
 		return err
 	}
-	fd, err := hostpath.Beneath(in, name, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	fd, err := hostpath.DirBeneath(in, name)
 	if err == unix.ENOENT {
 		return nil // somebody else who sweeps was quicker
 	}
@@ -197,7 +199,7 @@ func removeAll(in int, name string) error {
 		return err
 	}
 	names, err := list(fd)
-	if err != nil {
+	if err != nil && err != unix.ENOENT { // which it is when somebody else who sweeps was quicker
 		return err
 	}
 	for _, n := range names {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/image"
 )
 
 // Key is Node.Key for a content, a mode on the disk and a time.
@@ -103,7 +104,8 @@ func parse(line string) (path string, n Node, ok bool) {
 		}
 	}
 	if f[6] != "-" {
-		n.Sum = f[6]
+		// It becomes a file's name when the image is removed.
+		n.Sum, ok = f[6], ok && image.IsDigest(image.DigestPrefix+f[6])
 	}
 	rest := f[7]
 	for _, to := range []*string{&path, &n.Target} {

@@ -55,6 +55,7 @@ type Tree struct {
 	Root   *Node
 	bounds Bounds
 	nodes  int64
+	text   int64 // bytes of all names and links
 	layer  int
 }
 
@@ -71,6 +72,15 @@ func (t *Tree) Nodes() int64 { return t.nodes }
 
 // maxLinks is the kernel's MAXSYMLINKS.
 const maxLinks = 40
+
+// maxSteps is how many names one lookup goes through, those of links included. Forty
+// links of four thousand bytes are 80000, for each entry of an archive of zeros.
+const maxSteps = 4096
+
+// perNode is how many bytes of name and link a node may have on average: four
+// hundred thousand links to 4000 bytes each would be gigabytes of memory, and
+// nothing at all in a compressed archive.
+const perNode = 128
 
 // maxPart is the kernel's NAME_MAX.
 const maxPart = 255
@@ -107,7 +117,10 @@ func (t *Tree) split(name string) ([]string, error) {
 func (t *Tree) walk(parts []string, mk bool) (*Node, error) {
 	at := []*Node{t.Root}
 	todo := slices.Clone(parts)
-	for links := 0; len(todo) > 0; {
+	for links, steps := 0, 0; len(todo) > 0; steps++ {
+		if steps > maxSteps {
+			return nil, refusal.Newf("%s: links that lead through more than %d names", refusal.Word(strings.Join(parts, "/")), maxSteps)
+		}
 		part := todo[0]
 		todo = todo[1:]
 		switch part {
@@ -155,6 +168,9 @@ func (t *Tree) add(in *Node, name string, n *Node, depth int) (*Node, error) {
 	if t.nodes++; t.nodes > t.bounds.Nodes {
 		return nil, refusal.Newf("more than %d files and directories", t.bounds.Nodes).Hint("--max-files %d", 2*t.bounds.Nodes)
 	}
+	if t.text += int64(len(name) + len(n.Target)); t.text/perNode > t.bounds.Nodes {
+		return nil, refusal.Newf("more than %d bytes of names and links", perNode*t.bounds.Nodes).Hint("--max-files %d", 2*t.bounds.Nodes)
+	}
 	n.layer = t.layer
 	if n.Kind == Dir {
 		n.children = map[string]*Node{}
@@ -165,16 +181,17 @@ func (t *Tree) add(in *Node, name string, n *Node, depth int) (*Node, error) {
 
 // drop takes a node away, with all below it.
 func (t *Tree) drop(in *Node, name string) {
-	t.nodes -= count(in.children[name])
+	t.forget(name, in.children[name])
 	delete(in.children, name)
 }
 
-func count(n *Node) int64 {
-	total := int64(1)
-	for _, c := range n.children {
-		total += count(c)
+// forget takes a node and all below it out of the counts.
+func (t *Tree) forget(name string, n *Node) {
+	t.nodes--
+	t.text -= int64(len(name) + len(n.Target))
+	for below, c := range n.children {
+		t.forget(below, c)
 	}
-	return total
 }
 
 // Put puts a node at a path. As in a layer that is unpacked over another, what is

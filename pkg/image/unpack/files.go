@@ -50,6 +50,26 @@ func (d *dirFiles) open(name string) (*part, error) {
 	return &part{io.NewSectionReader(f, 0, st.Size), f.Close}, nil
 }
 
+// flatFiles are in a directory without others below it, as podman save --format
+// docker-dir and the dir: of skopeo have it: a manifest, and each part by its hex.
+type flatFiles struct{ dirFiles }
+
+func (d *flatFiles) open(name string) (*part, error) {
+	return d.dirFiles.open(strings.TrimPrefix(name, blobs))
+}
+
+// is says whether the directory calls itself so. A root is not taken for one: its
+// files would be lost.
+func (d *flatFiles) is() bool {
+	p, err := d.open("version")
+	if err != nil {
+		return false
+	}
+	defer p.close()
+	text, err := io.ReadAll(io.LimitReader(p, 64))
+	return err == nil && strings.HasPrefix(string(text), "Directory Transport Version: ")
+}
+
 func missing(name string, err error) error {
 	return refusal.Newf("%s: %v", refusal.Word(cut(name)), err)
 }
@@ -68,7 +88,7 @@ type tarFiles struct {
 }
 
 // index notes where in a plain tar archive each file is.
-func (u *unpacker) index(f *os.File) (*tarFiles, error) {
+func (u *unpacker) index(f source) (*tarFiles, error) {
 	files := &tarFiles{f: f, spans: map[string]span{}}
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
@@ -191,5 +211,8 @@ func blob(digest string) (string, error) {
 	if !image.IsDigest(digest) {
 		return "", refusal.Newf("%s is no digest of SHA-256", refusal.Word(cut(digest)))
 	}
-	return "blobs/sha256/" + strings.TrimPrefix(digest, image.DigestPrefix), nil
+	return blobs + strings.TrimPrefix(digest, image.DigestPrefix), nil
 }
+
+// blobs is where in a layout they are.
+const blobs = "blobs/sha256/"

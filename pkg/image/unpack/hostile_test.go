@@ -4,31 +4,34 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"sandglass/internal/refusal"
-	"sandglass/pkg/image"
 	"sandglass/pkg/image/tree"
 )
 
 // memory is a Sink that keeps only digests.
-type memory struct{ t testing.TB }
+type memory struct{}
 
-func (m memory) Add(r io.Reader, _ uint32, _ int64) (string, int64, error) {
-	text, err := io.ReadAll(r)
-	return strings.TrimPrefix(image.Digest(text), image.DigestPrefix), int64(len(text)), err
+func (memory) Add(r io.Reader, _ uint32, _ int64) (string, int64, error) {
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(r, 2<<30)) // more than any limit here
+	return hex.EncodeToString(h.Sum(nil)), n, err
 }
 
-func (m memory) Spool() (*os.File, error) {
-	f, err := os.CreateTemp(m.t.TempDir(), "")
-	return f, err
+func (memory) Spool() (*os.File, error) {
+	fd, err := unix.MemfdCreate("spool", unix.MFD_CLOEXEC)
+	return os.NewFile(uintptr(fd), "spool"), err
 }
 
 // entries writes a tar archive. A Body of a regular file is its content.
@@ -76,25 +79,25 @@ func archive(t testing.TB, list ...item) []byte {
 
 // limits are small, so that a test of one is quick.
 func limits() Limits {
-	return Limits{Files: 1000, Bytes: 1 << 30, Ratio: 200, Layers: 8, Config: 64 << 10}
+	return Limits{Files: 1000, Bytes: 1 << 30, Ratio: 200, Layers: 8, Config: 256 << 10}
 }
 
 // bring imports an archive, and is the list of what it made.
 func bring(t testing.TB, text []byte) (*Unpacked, string, error) {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "in")
-	if err := os.WriteFile(name, text, 0o644); err != nil {
-		t.Fatal(err)
+	u := newUnpacker(limits(), memory{})
+	err := u.archive(bytes.NewReader(text), int64(len(text)))
+	if err == nil {
+		err = u.finish()
 	}
-	u, err := Import(name, limits(), memory{t})
 	if err != nil {
 		var r *refusal.Error
 		if !errors.As(err, &r) {
 			t.Fatalf("no refusal: %v", err)
 		}
-		return nil, strings.TrimPrefix(r.What, name+": "), err
+		return nil, r.What, err
 	}
-	return u, shown(u.Tree), nil
+	return u.out, shown(u.out.Tree), nil
 }
 
 // shown is a tree in one line.
@@ -118,6 +121,12 @@ func shown(files *tree.Tree) string {
 // Every way out of an archive is refused by its name, or means a place in the image.
 func TestHostileEntries(t *testing.T) {
 	long := strings.Repeat("d/", 2100) + "x"
+	var longLinks, largeLinks []item
+	for i := range 20 {
+		longLinks = append(longLinks, link(fmt.Sprintf("l%d", i), strings.Repeat("./", 2000)+fmt.Sprintf("l%d", i+1)))
+		largeLinks = append(largeLinks, link(fmt.Sprintf("l%d", i), strings.Repeat("x", 4000)), link(fmt.Sprintf("k%d", i), strings.Repeat("x", 4000)))
+	}
+	longLinks = append(longLinks, file("l1/x", "1"))
 	for name, c := range map[string]struct {
 		in   []item
 		want string
@@ -150,6 +159,8 @@ func TestHostileEntries(t *testing.T) {
 		"4096 bytes of path":          {[]item{file(long, "1")}, `a path has 4201 bytes, more than 4095: ` + long[:64] + `...`},
 		"deep":                        {[]item{file(strings.Repeat("d/", 200)+"x", "1")}, `d...: 201 directories below each other, more than 128`},
 		"long name":                   {[]item{file(strings.Repeat("n", 256), "1")}, strings.Repeat("n", 64) + `...: a name has 256 bytes, more than 255`},
+		"links of long texts":         {longLinks, `l1: links that lead through more than 4096 names`},
+		"names and links too large":   {largeLinks, `more than 128000 bytes of names and links`},
 		"takes away nothing":          {[]item{file("a", "1"), file(".wh.b", ""), file("no/.wh.c", ""), file("no2/.wh..wh..opq", "")}, `a:1`},
 		"takes away no name":          {[]item{file(".wh.", "")}, `.wh. takes away no name`},
 		"takes away upwards":          {[]item{file("d/.wh...", "")}, `d/.wh... takes away no name`},
@@ -239,7 +250,7 @@ func (zeroReader) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // sparseArchive writes a header with records that archive/tar does not let a
 // writer have: the name of one is changed on the way.
-func sparseArchive(t *testing.T, i item) []byte {
+func sparseArchive(t testing.TB, i item) []byte {
 	t.Helper()
 	records := map[string]string{}
 	for k, v := range i.PAXRecords {

@@ -32,11 +32,17 @@ func TestList(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkList(t, u)
+	sum := strings.Repeat("0a", 32)
+	good := "f 644 0 0 0 1 " + sum + " \"a\" \"\""
+	l := limits()
+	if _, err := tree.Read(strings.NewReader(good+"\n"), l.Bounds()); err != nil {
+		t.Errorf("%q: %v", good, err)
+	}
 	for _, line := range []string{
-		"", "x 644 0 0 0 0 - \"a\" \"\"", "f 644 0 0 0 1 - \"a\" \"\"", "l 777 0 0 0 0 - \"a\" \"\"", "f 644 0 0 0 1 00 \"a\" \"\" more",
-		"f 10000 0 0 0 1 00 \"a\" \"\"", "f 644 0 0 0 x 00 \"a\" \"\"", "f 644 0 0 0 1 00 a \"\"", "d 755 0 0 0 0 - \"../a\" \"\"",
+		"", "x 644 0 0 0 0 - \"a\" \"\"", "f 644 0 0 0 1 - \"a\" \"\"", "l 777 0 0 0 0 - \"a\" \"\"", good + " more",
+		strings.Replace(good, "644", "10000", 1), strings.Replace(good, " 1 ", " x ", 1), strings.Replace(good, "\"a\"", "a", 1), "d 755 0 0 0 0 - \"../a\" \"\"",
+		strings.Replace(good, sum, "../../x", 1), strings.Replace(good, sum, sum[1:], 1), strings.Replace(good, "f ", "d ", 1), strings.Replace(good, "\"a\"", "\"../a\"", 1),
 	} {
-		l := limits()
 		if _, err := tree.Read(strings.NewReader(line+"\n"), l.Bounds()); err == nil {
 			t.Errorf("%q is taken for a line of a list", line)
 		}

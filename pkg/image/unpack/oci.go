@@ -57,7 +57,11 @@ func (u *unpacker) oci(from files) error {
 	if err := u.document(from, "index.json", "", &m); err != nil {
 		return err
 	}
+	what := "index.json"
 	for range maxIndex {
+		if len(m.Manifests) > 0 && (m.Config.Digest != "" || len(m.Layers) > 0) { // CVE-2021-41190: two readers would see two images
+			return refusal.Newf("%s is a list of images and an image at once", what)
+		}
 		d, err := choose(m.Manifests)
 		if err != nil {
 			return err
@@ -65,7 +69,7 @@ func (u *unpacker) oci(from files) error {
 		if name := d.Annotations["org.opencontainers.image.ref.name"]; name != "" {
 			u.out.Called = append(u.out.Called, name)
 		}
-		m = manifest{}
+		m, what = manifest{}, refusal.Word(cut(d.Digest))
 		if err := u.described(from, d, &m); err != nil {
 			return err
 		}
@@ -113,6 +117,18 @@ func choose(list []descriptor) (descriptor, error) {
 			Hint("get the image for %s/%s", runtime.GOOS, runtime.GOARCH)
 	}
 	return descriptor{}, refusal.Newf("it holds no image")
+}
+
+// flat reads a directory of one image.
+func (u *unpacker) flat(from files) error {
+	var m manifest
+	if err := u.document(from, "manifest.json", "", &m); err != nil {
+		return err
+	}
+	if len(m.Manifests) > 0 {
+		return refusal.Newf("manifest.json: it holds a list of images").Hint("podman save --format oci-archive IMAGE > FILE   # one image")
+	}
+	return u.ociImage(from, &m)
 }
 
 func (u *unpacker) ociImage(from files, m *manifest) error {

@@ -86,8 +86,7 @@ func Import(name string, limits Limits, sink Sink) (*Unpacked, error) {
 	if err != nil {
 		return nil, refusal.Newf("%s: %v", refusal.Word(name), refusal.Cause(err)).Hint("ls -ld -- %s", refusal.Shell(name))
 	}
-	u := &unpacker{limits: limits, sink: sink, out: &Unpacked{Tree: tree.New(limits.Bounds())}}
-	u.out.Meta.Schema = image.Schema
+	u := newUnpacker(limits, sink)
 	var st unix.Stat_t
 	if err := unix.Stat(real, &st); err != nil {
 		return nil, refusal.Newf("%s: %v", refusal.Word(name), err)
@@ -106,7 +105,13 @@ func Import(name string, limits Limits, sink Sink) (*Unpacked, error) {
 	return u.out, nil
 }
 
-// directory is an OCI layout or a root.
+func newUnpacker(limits Limits, sink Sink) *unpacker {
+	u := &unpacker{limits: limits, sink: sink, out: &Unpacked{Tree: tree.New(limits.Bounds())}}
+	u.out.Meta.Schema = image.Schema
+	return u
+}
+
+// directory is an OCI layout, what podman calls docker-dir, or a root.
 func (u *unpacker) directory(path string) error {
 	fd, err := hostpath.OpenDir(path)
 	if err != nil {
@@ -116,6 +121,9 @@ func (u *unpacker) directory(path string) error {
 	var st unix.Stat_t
 	if unix.Fstatat(fd, "oci-layout", &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
 		return u.oci(&dirFiles{fd})
+	}
+	if flat := (&flatFiles{dirFiles{fd}}); flat.is() {
+		return u.flat(flat)
 	}
 	return u.folder(fd)
 }
@@ -127,6 +135,17 @@ func (u *unpacker) file(path string) error {
 		return refusal.Cause(err)
 	}
 	defer f.Close()
+	return u.archive(f, size)
+}
+
+// source is an archive, wherever it is.
+type source interface {
+	io.ReadSeeker
+	io.ReaderAt
+}
+
+// archive is one of an image or of a root.
+func (u *unpacker) archive(f source, size int64) error {
 	u.packed = size
 	kind, err := sniff(f)
 	if err != nil {
@@ -157,7 +176,7 @@ func (u *unpacker) file(path string) error {
 }
 
 // spool unpacks a compressed archive, which is then read where its parts are.
-func (u *unpacker) spool(f *os.File, kind compression) (*os.File, error) {
+func (u *unpacker) spool(f io.Reader, kind compression) (*os.File, error) {
 	spool, err := u.sink.Spool()
 	if err != nil {
 		return nil, err
