@@ -17,7 +17,7 @@ FUZZTIME ?= 1m
 # How long make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
 MINUTES ?= 10
 
-.PHONY: all build dist demo test test-host test-quick test-vm test-arm64 check bench soak fuzz lint profiles check-profiles install clean help
+.PHONY: all build dist demo test test-host test-quick test-vm test-arm64 check bench bench-images soak fuzz lint profiles check-profiles install clean help
 
 all: build
 
@@ -63,6 +63,10 @@ bench: build ## cold starts beside bwrap, runc and crun; the relay beside loopba
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
 	build/bench -install -sandglass bin/sandglass $(BENCHFLAGS)
 	build/bench -relay 5 -sandglass bin/sandglass
+
+bench-images: build ## imports of a large image, and twenty that share layers: time, memory, disk
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
+	build/bench -images
 
 soak: build ## good and hostile programs for MINUTES, 10 by default: right verdicts, nothing left
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/soak ./integration/soak

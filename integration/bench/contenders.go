@@ -22,6 +22,7 @@ import (
 type contender struct {
 	name    string
 	missing string // why it cannot run here
+	env     []string
 	run     func() (sample, error)
 	samples []sample
 	failed  int
@@ -46,6 +47,7 @@ func contenders(o *options, dir string) ([]*contender, error) {
 		command("bare "+program, program),
 		command("sandglass run", self, append(slices.Clone(args), "--", program)...),
 		command("sandglass, a list", self, append(slices.Clone(args), "--allow-host", "127.0.0.1:443", "--", program)...),
+		fromImage(o, dir, self, append(slices.Clone(args), imageName, program)),
 		api("sandglass (Go)"),
 		command("bwrap", "bwrap", bwrapArgs()...),
 	}
@@ -94,6 +96,7 @@ func command(name, path string, args ...string) *contender {
 	}
 	c.run = func() (sample, error) {
 		cmd := exec.Command(full, args...)
+		cmd.Env = c.env
 		errs, err := os.CreateTemp("", "bench-stderr-") // a file: a pipe would cost every one a goroutine
 		if err != nil {
 			return sample{}, err

@@ -2,7 +2,7 @@
 // are installed. Every contender runs once per round, in turn, so that what
 // else the machine does meets all of them alike; the ratios compare the two
 // samples of one round. With -relay it measures the relay of runs with a list of
-// hosts.
+// hosts, with -images imports of images.
 package main
 
 import (
@@ -19,8 +19,10 @@ import (
 type options struct {
 	rounds, warmup int
 	sandglass      string
+	tool           string
 	install        bool
 	relay          int
+	images         bool
 	only           list
 	custom         list
 }
@@ -43,6 +45,8 @@ func main() {
 	flag.IntVar(&o.rounds, "n", 100, "rounds; each contender runs once in each")
 	flag.IntVar(&o.warmup, "warmup", 5, "rounds before the clock")
 	flag.StringVar(&o.sandglass, "sandglass", "bin/sandglass", "the binary to measure")
+	flag.StringVar(&o.tool, "tool", "bin/sandglass-image", "the binary that imports images")
+	flag.BoolVar(&o.images, "images", false, "imports of a large image, and twenty that share layers, instead of cold starts")
 	flag.BoolVar(&o.install, "install", false, "install missing peers with apt-get (root only)")
 	flag.IntVar(&o.relay, "relay", 0, "rounds of the relay of --allow-host beside loopback alone, instead of cold starts")
 	flag.Var(&o.only, "only", "run contenders whose name contains this (repeatable)")
@@ -67,6 +71,10 @@ func run(o *options) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if o.images {
+		fmt.Println(machine.Line())
+		return measureImages(o, dir)
+	}
 	if o.install {
 		install()
 	}
