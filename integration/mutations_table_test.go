@@ -382,7 +382,7 @@ var mutations = []mutation{
 	{control: "image of a request", pkg: "image", fail: []string{"TestImageInASession"}, edits: []edit{
 		{"pkg/policy/session.go", "		if err := d.host.namedImage(&p); err != nil {\n			return err\n		}\n", ""}}},
 	{control: "helper that others could change", pkg: "image", fail: []string{"TestVerbFindsItsBinary"}, edits: []edit{
-		{"cmd/sandglass/image.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
+		{"cmd/sandglass/helper.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
 	{control: "length of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{
 		{"pkg/session/reader.go", "tooLong = tooLong || len(l.buf)+len(part) > l.most; tooLong", "tooLong = false; tooLong"}}},
 	{control: "characters of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{

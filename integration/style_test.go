@@ -136,7 +136,7 @@ func TestTopLevel(t *testing.T) {
 		t.Skip("SKIP(want a checkout of git, have none)")
 	}
 	want := []string{
-		".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "NOTICE", "README.md", "SECURITY.md", "cmd", "docs", "examples", "go.mod", "go.sum",
+		".ci", ".gitignore", "CHANGELOG.md", "LICENSE", "Makefile", "NOTICE", "README.md", "SECURITY.md", "clients", "cmd", "docs", "examples", "go.mod", "go.sum",
 		"hack", "integration", "internal", "packaging", "pkg", "rootfs", "seccomp-profiles",
 	}
 	if got := strings.Fields(string(text)); !slices.Equal(got, want) {

@@ -35,13 +35,15 @@ func onPath(t *testing.T, who testkit.Who) string {
 	return bin
 }
 
-// checkout is a copy of the examples that who may read and run: the source may
+// checkout is a copy of the examples and the libraries that who may read and run: the source may
 // lie where only its owner may look.
 func checkout(t *testing.T, who testkit.Who) string {
 	t.Helper()
 	dir := testkit.Dir(t)
-	if text, err := exec.Command("cp", "-r", filepath.Join(testkit.Root(t), "examples"), dir+"/examples").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
+	for _, part := range []string{"examples", "clients"} {
+		if text, err := exec.Command("cp", "-r", filepath.Join(testkit.Root(t), part), dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
 	}
 	if text, err := exec.Command("chmod", "-R", "a+rX", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)

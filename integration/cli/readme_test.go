@@ -132,14 +132,14 @@ func TestDocumentsNameRealFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs = append(docs, root+"/README.md", root+"/SECURITY.md", root+"/examples/README.md", root+"/CHANGELOG.md")
+	docs = append(docs, root+"/README.md", root+"/SECURITY.md", root+"/examples/README.md", root+"/clients/README.md", root+"/CHANGELOG.md")
 	for _, doc := range docs {
 		for i, word := range strings.Split(read(t, doc), "`") {
 			if i%2 == 0 || strings.ContainsAny(word, " *<>$\n=:") || strings.HasPrefix(word, "/") || strings.HasPrefix(word, "-") {
 				continue
 			}
 			known := false
-			for _, dir := range []string{"docs/", "examples/", "integration/", "pkg/", "cmd/", "internal/", "hack/", "packaging/", "rootfs/", "seccomp-profiles/"} {
+			for _, dir := range []string{"docs/", "examples/", "integration/", "pkg/", "cmd/", "internal/", "hack/", "packaging/", "rootfs/", "seccomp-profiles/", "clients/"} {
 				known = known || strings.HasPrefix(word, dir)
 			}
 			if !known && !strings.HasSuffix(word, ".md") {

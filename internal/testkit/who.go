@@ -2,6 +2,7 @@ package testkit
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"sync"
 	"syscall"
@@ -97,4 +98,12 @@ func (w Who) credential() *syscall.Credential {
 		return nil
 	}
 	return &syscall.Credential{Uid: uint32(w.UID), Gid: uint32(w.GID), Groups: w.Groups}
+}
+
+// Command is any program, run as this identity with next to no environment.
+func (w Who) Command(name string, args ...string) *exec.Cmd {
+	cmd := exec.Command(name, args...)
+	cmd.Env = environment(Opts{})
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: w.credential()}
+	return cmd
 }

@@ -1,0 +1,527 @@
+// Run code that a model wrote, each time in a fresh sandbox that is thrown away.
+//
+//   import { Session } from './sandglass.mjs'
+//
+//   const box = await Session.start({ memory: '128m', timeout: '5s' })
+//   const result = await box.run({ code: 'console.log(6 * 7)', lang: 'node' })
+//   console.log(result.stdout, result.outcome, result.exitCode)
+//   await box.close()
+//
+// A Session is one `sandglass session` process; many runs may be under way in it.
+// Every run has a sandbox of its own. The program's own end, its timeout and its
+// death out of memory are results; what sandglass itself refuses or cannot do is a
+// SandglassError.
+//
+// Text that a model wrote belongs into code, stdin, files and args. file, a file's
+// source, artifactsDir and options name things of the host's and are the caller's
+// to choose: docs/SESSION.md.
+//
+// Node 18 or newer, no dependencies.
+
+import { spawn } from 'node:child_process'
+import { resolve } from 'node:path'
+
+const PROTOCOL = 1
+// How much streamed output of one run may wait until somebody takes it. Then
+// nothing more is read, and the session holds up the program.
+const MAX_WAITING = 8 << 20
+// Of a result that is no output: limits, layers, hosts, the names of artifacts.
+const MAX_REST = 64 << 20
+const MAX_STDERR = 64 << 10
+const START_MS = 60_000
+const END_MS = 30_000
+
+/** What sandglass refused or could not do; hints are lines that can be pasted. */
+export class SandglassError extends Error {
+  constructor(message, { hints = [], exitCode, result } = {}) {
+    super(message)
+    this.name = new.target.name
+    this.hints = hints
+    this.exitCode = exitCode
+    this.result = result
+  }
+}
+/** The binary could not be started. */
+export class NotInstalled extends SandglassError {}
+/** The request, or this host, is not good for a run: nothing was run. */
+export class Refused extends SandglassError {}
+/** The request has no form that the session takes. */
+export class RequestError extends SandglassError {}
+/** Too many runs wait: try again after one has ended. */
+export class Busy extends SandglassError {}
+/** What was started does not speak this version of the protocol. */
+export class ProtocolError extends SandglassError {}
+/** The session has ended, and the run with it. */
+export class SessionClosed extends SandglassError {}
+/** A run that came to no good end; result says which, when there was one. */
+export class RunError extends SandglassError {}
+/** The run was cancelled; result is undefined when it had not been started. */
+export class Canceled extends RunError {}
+/** sandglass itself failed in the middle of the run. */
+export class Failed extends RunError {}
+
+const KINDS = { refused: Refused, busy: Busy, closing: SessionClosed, malformed: RequestError, too_large: RequestError, canceled: Canceled }
+
+const data = (o) => (o.base64 !== undefined ? Buffer.from(o.base64, 'base64') : Buffer.from(o.text ?? ''))
+
+/** A piece of a stream. */
+export class Output {
+  constructor(stream, bytes) {
+    this.stream = stream
+    this.data = bytes
+  }
+  get text() { return this.data.toString() }
+}
+
+function artifact(o) {
+  const kept = o.type === 'file' && !o.skipped && (o.text !== undefined || o.base64 !== undefined || o.size === 0)
+  return { path: o.path, type: o.type, size: o.size, mode: o.mode, sha256: o.sha256, skipped: o.skipped, data: kept ? data(o) : undefined, raw: o }
+}
+
+/** What a run came to; raw is the whole object of docs/result.schema.json. */
+export class Result {
+  constructor(o) {
+    this.outcome = o.outcome
+    this.exitCode = o.exit_code
+    this.signal = o.signal
+    this.error = o.error
+    this.hints = o.hints ?? []
+    this.wallMs = o.wall_ms
+    this.setupMs = o.setup_ms
+    this.cpuMs = o.cpu_ms
+    this.memoryPeakBytes = o.memory_peak_bytes
+    this.pidsPeak = o.pids_peak
+    this.oomKills = o.oom_kills
+    this.stdoutBytes = data(o.stdout)
+    this.stderrBytes = data(o.stderr)
+    this.stdoutTruncated = o.stdout.truncated
+    this.stderrTruncated = o.stderr.truncated
+    this.artifacts = o.artifacts.map(artifact)
+    this.raw = o
+  }
+  get stdout() { return this.stdoutBytes.toString() }
+  get stderr() { return this.stderrBytes.toString() }
+  /** Whether the program ended by itself with 0, and all that it made is here. */
+  get ok() { return this.outcome === 'exited' && this.exitCode === 0 && !this.error }
+  /** This result; throws RunError when it is not ok. */
+  check() {
+    if (this.ok) return this
+    const what = `the program ended as ${this.outcome}, exit code ${this.exitCode}`
+    throw new RunError(this.error ? `${what}: ${this.error}` : what, { result: this, exitCode: this.exitCode, hints: this.hints })
+  }
+}
+
+// The result of a last reply; throws what else it stands for.
+function outcome(reply) {
+  if (reply.type === 'result') {
+    const result = new Result(reply.result)
+    const more = { result, exitCode: result.exitCode, hints: result.hints }
+    if (result.outcome === 'canceled') throw new Canceled('the run was cancelled', more)
+    if (result.outcome === 'failed' || result.outcome === 'refused') throw new Failed(result.error ?? result.outcome, more)
+    return result
+  }
+  throw new (KINDS[reply.code] ?? ProtocolError)(reply.error, { hints: reply.hints, exitCode: reply.exit_code })
+}
+
+const dashed = (name) => name.replace(/[A-Z]/g, (c) => '-' + c.toLowerCase()).replaceAll('_', '-')
+
+function option(name, value) {
+  if (Array.isArray(value)) return value.map((v) => option(name, v))
+  if (['string', 'boolean'].includes(typeof value) || Number.isFinite(value)) return value
+  throw new RequestError(`option ${name} is no string, number, boolean or array of these`)
+}
+
+// Options as flags: { allowHost: ['a', 'b'] } is --allow-host=a --allow-host=b.
+function flags(defaults) {
+  const list = []
+  for (const [name, value] of Object.entries(defaults)) {
+    if (value === undefined) continue
+    for (const v of [option(name, value)].flat()) {
+      if (v === true) list.push('--' + dashed(name))
+      else if (v !== false) list.push(`--${dashed(name)}=${v}`)
+    }
+  }
+  return list
+}
+
+const bytes = (v) => Buffer.from(v.buffer ?? v, v.byteOffset, v.byteLength).toString('base64')
+
+function put(o, text, binary, value) {
+  if (typeof value === 'string') o[text] = value
+  else o[binary] = bytes(value)
+}
+
+function file({ path, data, source, executable }) {
+  const o = { path }
+  if ((data === undefined) === (source === undefined)) throw new RequestError(`file ${path} has one of data and source`)
+  if (data !== undefined) put(o, 'text', 'base64', data)
+  else o.from = resolve(source)
+  if (executable) o.executable = true
+  return o
+}
+
+function request({ code, lang, command, file: script, args, env, stdin, files, artifactsInline, artifactsDir, force, options = {} }) {
+  if (typeof command === 'string') throw new RequestError("command is an array of words; for a line of shell: command: ['sh', '-c', line]")
+  const o = { code, lang, command, args, env, file: script === undefined ? undefined : resolve(script) }
+  if (stdin !== undefined) put(o, 'stdin', 'stdin_base64', stdin)
+  if (files) o.files = (Array.isArray(files) ? files : Object.entries(files).map(([path, d]) => ({ path, data: d }))).map(file)
+  if (artifactsInline !== undefined && artifactsDir !== undefined) throw new RequestError('artifactsInline and artifactsDir exclude each other')
+  if (artifactsInline !== undefined) o.artifacts = { inline: artifactsInline }
+  if (artifactsDir !== undefined) o.artifacts = { dir: resolve(artifactsDir), force: Boolean(force) }
+  const wanted = Object.entries(options).filter(([, v]) => v !== undefined)
+  if (wanted.length) o.options = Object.fromEntries(wanted.map(([name, v]) => [dashed(name), option(name, v)]))
+  return o
+}
+
+// Lines of bounded length out of blocks of any size.
+class Lines {
+  most = 1 << 20
+  blocks = []
+  length = 0; // what follows begins with an operator
+
+  *feed(block) {
+    for (let at; (at = block.indexOf(10)) >= 0; block = block.subarray(at + 1)) {
+      this.blocks.push(block.subarray(0, at))
+      const line = Buffer.concat(this.blocks)
+      this.blocks = []
+      this.length = 0
+      yield line
+    }
+    if (block.length) this.blocks.push(block)
+    this.length += block.length
+    if (this.length > this.most) throw new ProtocolError(`a reply is longer than ${this.most} bytes`)
+  }
+}
+
+/** One run: its output with for await, if it was submitted with stream: true, and then its result. */
+export class Run {
+  #core
+  #pieces = []
+  #waiting = 0
+  #dropping = false
+  #wake = []
+  #forget
+  #reply
+  #failure
+
+  constructor(core, id) {
+    this.#core = core
+    this.id = id
+  }
+
+  get done() { return this.#reply !== undefined || this.#failure !== undefined }
+
+  /** End the run; result() then rejects with Canceled, unless the program was quicker. */
+  cancel() { if (!this.done) this.#core.cancel(this.id) }
+
+  /** The result, when the run has ended; output that nobody took is dropped. */
+  async result() {
+    this.drop()
+    while (!this.done) await this.#change()
+    if (this.#reply) return outcome(this.#reply)
+    throw this.#failure()
+  }
+
+  // Leaving the loop before the end cancels the run: nobody takes its output.
+  async *[Symbol.asyncIterator]() {
+    let whole = false
+    try {
+      for (;;) {
+        const piece = this.#pieces.shift()
+        if (piece) {
+          this.#waiting -= piece.data.length
+          this.#core.flow()
+          yield piece
+        } else if (this.done) {
+          whole = true
+          return
+        } else {
+          await this.#change()
+        }
+      }
+    } finally {
+      if (!whole) this.abandon()
+    }
+  }
+
+  #change() { return new Promise((wake) => this.#wake.push(wake)) }
+
+  #changed() { for (const wake of this.#wake.splice(0)) wake() }
+
+  /** @internal */
+  get full() { return this.#waiting >= MAX_WAITING }
+
+  /** @internal */
+  drop() {
+    this.#dropping = true
+    this.#pieces = []
+    this.#waiting = 0
+    this.#core.flow()
+  }
+
+  /** @internal */
+  abandon() {
+    this.drop()
+    this.cancel()
+  }
+
+  /** @internal */
+  put(piece) {
+    if (this.#dropping) return
+    this.#pieces.push(piece)
+    this.#waiting += piece.data.length
+    this.#changed()
+  }
+
+  /** @internal */
+  heed(signal) {
+    if (!signal) return
+    const abort = () => this.cancel()
+    signal.addEventListener('abort', abort, { once: true })
+    this.#forget = () => signal.removeEventListener('abort', abort)
+  }
+
+  /** @internal */
+  end(reply, failure) {
+    this.#reply = reply
+    this.#failure = failure
+    this.#forget?.()
+    this.#changed()
+  }
+}
+
+// A session's process and its pipes.
+class Core {
+  hello
+  #child
+  #runs = new Map()
+  #next = 0
+  #dead // makes the error for whoever comes
+  #closing = false
+  #lines = new Lines()
+  #stderr = Buffer.alloc(0)
+  #ended
+  #greeted
+
+  constructor(binary, args) {
+    this.binary = binary
+    // A session of its own: Ctrl-C is for the caller, who cancels what it wants to.
+    // It ends with its pipes, whatever becomes of the caller.
+    this.#child = spawn(binary, ['session', ...args], { stdio: ['pipe', 'pipe', 'pipe'], detached: true })
+    const { stdin, stdout, stderr } = this.#child // none when there are no descriptors left
+    for (const pipe of [stdin, stdout, stderr]) pipe?.on('error', () => {}) // it has ended, as stdout says
+    stderr?.on('data', (b) => { this.#stderr = Buffer.concat([this.#stderr, b]).subarray(-MAX_STDERR) })
+    stdout?.on('data', (b) => this.#read(b))
+    this.#ended = new Promise((done) => {
+      this.#child.on('error', (e) => {
+        this.#die(() => new NotInstalled(`${binary}: ${e.code ?? e.message}`, { hints: ["Session.start({ binary: '/usr/local/bin/sandglass' })"] }))
+        if (this.#child.pid === undefined) done()
+      })
+      this.#child.on('close', (code, signal) => {
+        this.#die(this.#why(code, signal))
+        done()
+      })
+    })
+  }
+
+  async start() {
+    const timer = setTimeout(() => this.#fail(new ProtocolError(`${this.binary} session says no hello`)), START_MS)
+    await new Promise((done) => {
+      this.#greeted = done
+      if (this.#dead) done()
+    })
+    clearTimeout(timer)
+    if (this.#dead) {
+      await this.#ended
+      throw this.#dead()
+    }
+    this.#keep()
+    return this
+  }
+
+  #read(block) {
+    try {
+      for (const line of this.#lines.feed(block)) this.#take(JSON.parse(line.toString()))
+    } catch (e) {
+      this.#fail(e instanceof SandglassError ? e : new ProtocolError(`a reply that cannot be read: ${e.message}`))
+    }
+  }
+
+  #take(reply) {
+    if (!this.hello) {
+      if (reply.type !== 'hello' || reply.protocol !== PROTOCOL) {
+        throw new ProtocolError(`the session speaks protocol ${reply.protocol}, and this library ${PROTOCOL}`, { hints: ['npm update sandglass'] })
+      }
+      // A byte of output is six at most: \u0000.
+      this.#lines.most = 6 * (2 * reply.limits.collect_bytes + reply.limits.inline_bytes) + MAX_REST
+      this.hello = reply
+      this.#greeted?.()
+      return
+    }
+    if (reply.type === 'error' && reply.to === 'cancel') return // the run was quicker
+    const run = this.#runs.get(reply.id)
+    switch (reply.type) {
+      case 'result':
+      case 'error':
+        if (reply.id === undefined) throw new ProtocolError(`an error that is about no run: ${reply.error}`)
+        this.#runs.delete(reply.id)
+        run?.end(reply)
+        this.flow()
+        this.#keep()
+        break
+      case 'output':
+        run?.put(new Output(reply.stream, data(reply)))
+        this.flow()
+    }
+  }
+
+  // Reads on, unless a run's output waits for somebody to take it.
+  flow() {
+    const full = [...this.#runs.values()].some((run) => run.full)
+    const { stdout } = this.#child
+    if (full) stdout.pause()
+    else if (stdout.isPaused()) stdout.resume()
+  }
+
+  // An idle session keeps no program from ending.
+  #keep() {
+    const how = this.#runs.size || this.#closing ? 'ref' : 'unref'
+    this.#child[how]()
+    for (const pipe of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) pipe[how]?.()
+  }
+
+  #why(code, signal) {
+    const said = this.#stderr.toString().split('\n').filter(Boolean)
+    const after = (prefix) => said.filter((l) => l.startsWith(prefix)).map((l) => l.slice(prefix.length))
+    const [errors, hints] = [after('sandglass: error: '), after('hint: ')]
+    if (errors.length && !this.hello) return () => new Refused(errors[0], { hints, exitCode: code ?? undefined })
+    if (this.#closing && code === 0) return () => new SessionClosed('the session is closed')
+    const cut = this.#lines.length ? ', in the middle of a reply' : ''
+    const what = `the session ended with ${signal ?? code}${cut}`
+    if (!this.hello) return () => new ProtocolError(`no session was started: ${[what, ...said.slice(-3)].join('; ')}`)
+    return () => new SessionClosed([what, ...(errors.length ? errors : said.slice(-3))].join(': '), { hints, exitCode: code ?? undefined })
+  }
+
+  // Everybody who waits is told why.
+  #die(failure) {
+    this.#dead ??= failure
+    const left = [...this.#runs.values()]
+    this.#runs.clear()
+    for (const run of left) run.end(undefined, this.#dead)
+    this.#greeted?.()
+  }
+
+  #fail(error) {
+    this.#die(() => new error.constructor(error.message, error))
+    this.kill()
+  }
+
+  kill() {
+    this.#child.kill('SIGKILL')
+    this.#child.stdout?.resume() // to its end, or there is no close
+  }
+
+  async submit(fields, stream) {
+    const id = String(++this.#next)
+    const line = JSON.stringify({ type: 'run', id, ...fields, output: stream ? 'stream' : 'collect' })
+    const length = Buffer.byteLength(line)
+    if (length > this.hello.limits.line_bytes) {
+      // The session could not say whose it was.
+      throw new RequestError(`the request has ${length} bytes, and may have ${this.hello.limits.line_bytes}`, { hints: ['files: [{ path, source }]'] })
+    }
+    if (this.#dead) throw this.#closed()
+    if (this.#closing) throw new SessionClosed('the session is closed')
+    const run = new Run(this, id)
+    this.#runs.set(id, run)
+    this.#keep()
+    this.#child.stdin.write(line + '\n')
+    return run
+  }
+
+  #closed() {
+    const { message, hints } = this.#dead()
+    return new SessionClosed(message, { hints })
+  }
+
+  cancel(id) {
+    if (this.#runs.has(id)) this.#child.stdin.write(JSON.stringify({ type: 'cancel', id }) + '\n')
+  }
+
+  async close() {
+    if (!this.#closing) {
+      this.#closing = true
+      this.#keep()
+      for (const run of this.#runs.values()) run.abandon()
+      this.#child.stdin.end()
+    }
+    const timer = setTimeout(() => this.kill(), END_MS)
+    await this.#ended
+    clearTimeout(timer)
+  }
+}
+
+/** One `sandglass session`, in which any number of runs may be under way. */
+export class Session {
+  #core
+
+  /** @internal */
+  constructor(core) { this.#core = core }
+
+  /**
+   * Start a session. All but binary, flags, maxRunning, maxQueued and env are the
+   * flags of `sandglass run` and defaults for every run: memory: '128m',
+   * allowHost: ['example.org:443']. binary is otherwise the environment variable
+   * SANDGLASS, or sandglass on PATH.
+   */
+  static async start({ binary = process.env.SANDGLASS || 'sandglass', flags: more = [], env = {}, ...defaults } = {}) {
+    const list = [...more, ...flags(defaults), ...Object.entries(env).map(([k, v]) => `--env=${k}=${v}`)]
+    return new Session(await new Core(binary, list).start())
+  }
+
+  get version() { return this.#core.hello.version }
+  get languages() { return [...this.#core.hello.languages] }
+
+  /**
+   * Start a run, with what run() takes, and do not wait for its end. Of a streamed
+   * one 8 MiB wait until they are taken; past that the session's other replies
+   * wait as well.
+   */
+  async submit({ stream = false, signal, ...what }) {
+    signal?.throwIfAborted()
+    const run = await this.#core.submit(request(what), stream)
+    run.heed(signal)
+    return run
+  }
+
+  /**
+   * Run one program in a fresh sandbox and wait for its end. There is one of code
+   * (with lang), command (an array of words) and file (a script of the host's).
+   * onOutput gets each Output as it comes, and is awaited; the result has none
+   * then. What it throws, and an abort of signal, cancel the run.
+   */
+  async run({ onOutput, signal, ...what }) {
+    const run = await this.submit({ ...what, signal, stream: Boolean(onOutput) })
+    try {
+      if (onOutput) for await (const piece of run) await onOutput(piece)
+      return await run.result()
+    } catch (e) {
+      run.abandon()
+      throw signal?.aborted && e instanceof Canceled ? signal.reason : e
+    }
+  }
+
+  /** Cancel what runs, and wait until the session and all of its sandboxes are gone. */
+  close() { return this.#core.close() }
+
+  async [Symbol.asyncDispose ?? Symbol('asyncDispose')]() { await this.close() }
+}
+
+/** Run one program in a fresh sandbox. Many at once: Session. */
+export async function run({ binary, flags: more, ...what }) {
+  const session = await Session.start({ binary, flags: more, maxRunning: 1 })
+  try {
+    return await session.run(what)
+  } finally {
+    await session.close()
+  }
+}

@@ -1,0 +1,206 @@
+// Tests of sandglass.mjs against the real binary: SANDGLASS is its path,
+// SANDGLASS_FLAGS what every session needs on this host.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+
+import * as sandglass from './sandglass.mjs'
+
+const flags = (process.env.SANDGLASS_FLAGS ?? '').split(' ').filter(Boolean)
+const session = (options) => sandglass.Session.start({ flags, ...options })
+const forever = { command: ['sh', '-c', 'echo here; sleep 1000'], options: { timeout: '1h' } }
+
+let dir, box
+before(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'sandglass-test-'))
+  chmodSync(dir, 0o755)
+  box = await session({ maxRunning: 4, timeout: '20s', env: { A: 'session' } })
+})
+after(async () => {
+  await box?.close()
+  rmSync(dir, { recursive: true })
+})
+
+// pid of the session, by what it was started with.
+function pidOf(mark) {
+  const list = execFileSync('sh', ['-c', `grep -lzxF -- '${mark}' /proc/[0-9]*/cmdline 2>/dev/null || true`]).toString().trim().split('\n')
+  const pids = list.map((path) => Number(path.split('/')[2])).filter((pid) => readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ')[1] === String(process.pid))
+  assert.equal(pids.length, 1, list.join())
+  return pids[0]
+}
+
+// A run that has begun.
+async function begun(box) {
+  const run = await box.submit({ ...forever, stream: true })
+  const pieces = run[Symbol.asyncIterator]()
+  assert.equal((await pieces.next()).value.text, 'here\n')
+  return run
+}
+
+// Runs where the place of another is free only when that is gone.
+async function next(box) {
+  for (;;) {
+    try {
+      return (await box.run({ command: ['echo', 'next'] })).stdout
+    } catch (e) {
+      if (!(e instanceof sandglass.Busy)) throw e
+    }
+  }
+}
+
+test('code, its surroundings and its result', async () => {
+  assert.ok(box.languages.includes('node'))
+  const r = await box.run({
+    code: 'process.stdout.write(JSON.stringify([process.argv.slice(2), require("fs").readFileSync(0).toString("hex"), process.env.A, process.env.B])); process.exitCode = 3',
+    lang: 'node', args: ['a', 'b c'], stdin: Buffer.from([0, 255]), env: { B: 'é\n' }, options: { timeout: 15, memory: '200m' },
+  })
+  assert.deepEqual([r.outcome, r.exitCode, r.signal, r.error, r.ok], ['exited', 3, undefined, undefined, false])
+  assert.deepEqual(JSON.parse(r.stdout), [['a', 'b c'], '00ff', 'session', 'é\n'])
+  assert.deepEqual([r.raw.schema, r.raw.limits.timeout.value, r.raw.limits.memory.value], [1, 15000, 200 << 20])
+  assert.throws(() => r.check(), (e) => e instanceof sandglass.RunError && e.result === r && e.message === 'the program ended as exited, exit code 3')
+})
+
+test('other outcomes', async () => {
+  let r = await box.run({ command: ['sh', '-c', "echo begun; printf '\\377' >&2; sleep 100"], options: { timeout: 0.3 } })
+  assert.deepEqual([r.outcome, r.exitCode, r.stdout, r.stderrBytes], ['timeout', 124, 'begun\n', Buffer.from([255])])
+  r = await box.run({ command: ['sh', '-c', 'yes | head -c 5000'], options: { outputLimit: 1024 } })
+  assert.deepEqual([r.stdoutBytes.length, r.stdoutTruncated, r.stderrTruncated], [1024, true, false])
+})
+
+test('files in and out', async () => {
+  writeFileSync(join(dir, 'source'), 'from the host\n')
+  let r = await box.run({
+    command: ['sh', '-c', "cat a b/c d; ./x; printf '\\0' >/out/bytes; echo text >/out/text; ln -s /etc /out/link; : >/out/empty"],
+    files: [{ path: 'a', data: 'text\n' }, { path: 'b/c', data: Buffer.from('bytes\n') }, { path: 'd', source: join(dir, 'source') },
+      { path: 'x', data: '#!/bin/sh\necho run\n', executable: true }],
+    artifactsInline: '1m',
+  })
+  assert.deepEqual([r.stdout, r.stderr], ['text\nbytes\nfrom the host\nrun\n', ''])
+  assert.deepEqual(Object.fromEntries(r.artifacts.map((a) => [a.path, a.data?.toString()])), { bytes: '\0', text: 'text\n', link: undefined, empty: '' })
+  r = await box.run({ command: ['sh', '-c', 'cat in >/out/copy'], files: { in: new Uint8Array([120]) }, artifactsDir: join(dir, 'out') })
+  assert.equal(readFileSync(join(dir, 'out', 'copy'), 'utf8'), 'x')
+})
+
+test('streaming', async () => {
+  const pieces = []
+  const r = await box.run({ command: ['sh', '-c', 'echo one; echo two >&2; head -c 200000 /dev/zero'], onOutput: async (p) => { pieces.push(p) } })
+  const all = (stream) => Buffer.concat(pieces.filter((p) => p.stream === stream).map((p) => p.data))
+  assert.ok(all('stdout').equals(Buffer.concat([Buffer.from('one\n'), Buffer.alloc(200000)])))
+  assert.equal(all('stderr').toString(), 'two\n')
+  assert.deepEqual([r.stdout, r.raw.stdout.bytes], ['', 200004])
+})
+
+test('many at once', async () => {
+  const all = await Promise.all([...Array(12).keys()].map((n) => box.run({ command: ['echo', String(n)] })))
+  assert.deepEqual(all.map((r) => r.stdout), [...Array(12).keys()].map((n) => `${n}\n`))
+})
+
+test('refusals and wrong requests', async () => {
+  await assert.rejects(box.run({ command: ['true'], options: { timeout: 'soon' } }),
+    (e) => e instanceof sandglass.Refused && e.message.startsWith('--timeout: ') && e.hints.length > 0 && e.exitCode === 125)
+  for (const wrong of [{ command: 'echo hi' }, { command: ['a'], code: 'x' }, { command: ['a'], options: { memory: {} } }, { command: ['\ud800'] },
+    { command: ['a'], files: [{ path: 'x' }] }, { command: ['cat'], stdin: 'x'.repeat(17 << 20) }]) {
+    await assert.rejects(box.run(wrong), sandglass.RequestError)
+  }
+  assert.equal((await box.run({ command: ['echo', 'on'] })).stdout, 'on\n')
+})
+
+test('busy, cancel and abort', async () => {
+  const box = await session({ maxRunning: 1, maxQueued: 1 })
+  const run = await begun(box)
+  const waits = await box.submit({ command: ['true'] })
+  await assert.rejects(box.run({ command: ['true'] }), sandglass.Busy)
+  waits.cancel()
+  await assert.rejects(waits.result(), (e) => e instanceof sandglass.Canceled && e.result === undefined)
+  run.cancel()
+  await assert.rejects(run.result(), (e) => e instanceof sandglass.Canceled && e.result.outcome === 'canceled')
+  const stop = new AbortController()
+  await assert.rejects(box.run({ ...forever, signal: stop.signal, onOutput: () => stop.abort(new RangeError('enough')) }), RangeError)
+  await assert.rejects(box.run({ command: ['true'], signal: stop.signal }), RangeError)
+  await assert.rejects(box.run({ ...forever, onOutput: () => { throw new RangeError('enough') } }), RangeError)
+  assert.equal(await next(box), 'next\n')
+  for await (const piece of await box.submit({ ...forever, stream: true })) {
+    assert.equal(piece.text, 'here\n')
+    break // and nobody takes its output: it is cancelled
+  }
+  assert.equal(await next(box), 'next\n')
+  await box.close()
+})
+
+test('one program', async () => {
+  assert.equal((await sandglass.run({ code: 'echo $0', lang: 'sh', flags })).check().exitCode, 0)
+  await assert.rejects(sandglass.run({ command: ['true'], flags: ['--privileged'] }), (e) => e instanceof sandglass.Refused && e.message.includes('--privileged'))
+})
+
+test('close cancels', async () => {
+  const box = await session()
+  const run = await begun(box)
+  await box.close()
+  await assert.rejects(run.result(), sandglass.Canceled)
+  await assert.rejects(box.run({ command: ['true'] }), sandglass.SessionClosed)
+  await box.close()
+})
+
+test('a session that is killed', async () => {
+  const box = await session({ maxRunning: 1, env: { MARK: 'killed' } })
+  const runs = [await begun(box), await box.submit({ command: ['true'] })]
+  process.kill(pidOf('--env=MARK=killed'), 'SIGKILL')
+  for (const run of runs) await assert.rejects(run.result(), (e) => e instanceof sandglass.SessionClosed && e.message.includes('SIGKILL'))
+  await assert.rejects(box.run({ command: ['true'] }), sandglass.SessionClosed)
+  await box.close()
+})
+
+test('output that nobody takes', async () => {
+  const box = await session({ maxRunning: 2, timeout: '2m' })
+  const run = await box.submit({ command: ['sh', '-c', 'yes | head -c 12000000'], stream: true, options: { outputLimit: '16m' } })
+  while (!run.full) await new Promise((later) => setTimeout(later, 10))
+  let length = 0
+  for await (const piece of run) length += piece.data.length
+  assert.equal(length, 12000000)
+  const left = await box.submit({ command: ['sh', '-c', 'yes | head -c 12000000'], stream: true, options: { outputLimit: '16m' } })
+  while (!left.full) await new Promise((later) => setTimeout(later, 10))
+  await box.close()
+})
+
+test('an idle session keeps no program from ending, and no descriptor for others', async () => {
+  const program = `import { Session } from ${JSON.stringify(new URL('./sandglass.mjs', import.meta.url).href)}
+const box = await Session.start({ flags: ${JSON.stringify(flags)} })
+process.stdout.write((await box.run({ command: ['echo', 'on'] })).stdout)`
+  assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', program]).toString(), 'on\n')
+  const text = execFileSync('sh', ['-c', 'ls -l /proc/self/fd']).toString()
+  assert.equal(text.split('\n').filter((l) => l.includes('socket:')).length <= 3, true, text)
+})
+
+const hello = '{"type":"hello","protocol":1,"version":"x","limits":{"line_bytes":1000,"collect_bytes":10,"inline_bytes":10},"features":[],"languages":[]}'
+
+test('what is no session, or a broken one', async () => {
+  let n = 0
+  const fake = (script) => {
+    const path = join(dir, `fake${n++}`)
+    writeFileSync(path, '#!/bin/sh\n' + script, { mode: 0o755 })
+    return path
+  }
+  for (const [script, kind, text] of [
+    ['exit 3', sandglass.ProtocolError, 'ended with 3'],
+    ['echo nonsense; exec cat', sandglass.ProtocolError, 'cannot be read'],
+    ['echo \'{"type":"hello","protocol":2}\'; exec cat', sandglass.ProtocolError, 'protocol 2'],
+    ["echo 'sandglass: error: no, here' >&2; echo 'hint: try' >&2; exit 125", sandglass.Refused, 'no, here'],
+    ["yes | head -c 3000000 | tr -d '\\n'; exec cat", sandglass.ProtocolError, 'longer than'],
+  ]) {
+    await assert.rejects(session({ binary: fake(script) }), (e) => e instanceof kind && e.message.includes(text), script)
+  }
+  await assert.rejects(session({ binary: '/nonexistent/sandglass' }), sandglass.NotInstalled)
+  for (const [script, kind, text] of [
+    ['read x; printf \'{"type":"resu\'', sandglass.SessionClosed, 'in the middle of a reply'],
+    ['read x; echo \'{"type":"error","code":"too_large","error":"x"}\'; exec cat', sandglass.ProtocolError, 'about no run'],
+    ["read x; yes 1234567 | head -c 3000000 >&2; echo 'sandglass: error: gone' >&2; exit 9", sandglass.SessionClosed, 'gone'],
+  ]) {
+    const box = await session({ binary: fake(`echo '${hello}'\n${script}`) })
+    await assert.rejects(box.run({ command: ['true'] }), (e) => e instanceof kind && e.message.includes(text), script)
+    await box.close()
+  }
+})
+

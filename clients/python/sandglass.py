@@ -1,0 +1,863 @@
+"""Run code that a model wrote, each time in a fresh sandbox that is thrown away.
+
+    import sandglass
+
+    with sandglass.Session(memory="128m", timeout="5s") as box:
+        result = box.run(code="print(6 * 7)", lang="python")
+        print(result.stdout, result.outcome, result.exit_code)
+
+A Session is one ``sandglass session`` process, which many threads may use at
+once; AsyncSession is the same for asyncio, and run() is for a single program.
+Every run has a sandbox of its own. The program's own end, its timeout and its
+death out of memory are results; what sandglass itself refuses or cannot do is an
+exception below SandglassError.
+
+Text that a model wrote belongs into ``code``, ``stdin``, ``files`` and ``args``.
+``file``, a file's ``source``, ``artifacts_dir`` and the options name things of the
+host's and are the caller's to choose: docs/SESSION.md.
+
+Python 3.9 or newer, the standard library alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import collections
+import dataclasses
+import json
+import os
+import queue
+import subprocess
+import threading
+import time
+import weakref
+from typing import (Any, AsyncIterator, Awaitable, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence,
+                    Union)
+
+__all__ = ["Artifact", "AsyncRun", "AsyncSession", "Busy", "Canceled", "Failed", "File", "NotInstalled", "Output",
+           "ProtocolError", "Refused", "RequestError", "Result", "Run", "RunError", "SandglassError", "Session",
+           "SessionClosed", "run"]
+
+PROTOCOL = 1
+
+# How much streamed output of one run may wait here until somebody takes it. Then
+# nothing more is read, and the session holds up the program.
+_MAX_WAITING = 8 << 20
+# Of a result that is no output: limits, layers, hosts, the names of artifacts.
+_MAX_REST = 64 << 20
+_MAX_STDERR = 64 << 10
+_START_SECONDS = 60.0
+_END_SECONDS = 30.0
+
+
+class SandglassError(Exception):
+    """What sandglass refused or could not do; hints are lines that can be pasted."""
+
+    def __init__(self, message: str, hints: Sequence[str] = (), exit_code: Optional[int] = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hints: List[str] = list(hints)
+        self.exit_code = exit_code
+
+    def __str__(self) -> str:
+        return "\n".join([self.message] + ["hint: " + h for h in self.hints])
+
+
+class NotInstalled(SandglassError):
+    """The binary could not be started."""
+
+
+class Refused(SandglassError):
+    """The request, or this host, is not good for a run: nothing was run."""
+
+
+class RequestError(SandglassError, ValueError):
+    """The request has no form that the session takes."""
+
+
+class Busy(SandglassError):
+    """Too many runs wait: try again after one has ended."""
+
+
+class ProtocolError(SandglassError):
+    """What was started does not speak this version of the protocol."""
+
+
+class SessionClosed(SandglassError):
+    """The session has ended, and the run with it."""
+
+
+class RunError(SandglassError):
+    """A run that came to no good end; result says which, when there was one."""
+
+    def __init__(self, message: str, result: Optional[Result] = None, hints: Sequence[str] = ()) -> None:
+        super().__init__(message, hints, result.exit_code if result else None)
+        self.result = result
+
+
+class Canceled(RunError):
+    """The run was cancelled; result is None when it had not been started."""
+
+
+class Failed(RunError):
+    """sandglass itself failed in the middle of the run."""
+
+
+@dataclasses.dataclass(frozen=True)
+class File:
+    """A file that is in /work when the program starts: data, or the host's file source."""
+
+    path: str
+    data: Union[str, bytes, None] = None
+    source: Union[str, "os.PathLike[str]", None] = None
+    executable: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Output:
+    """A piece of a stream, "stdout" or "stderr"."""
+
+    stream: str
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        return self.data.decode("utf-8", "replace")
+
+
+@dataclasses.dataclass(frozen=True)
+class Artifact:
+    """What the program left in /out. path is hostile text: do not join it to a directory of the host's."""
+
+    path: str
+    type: str
+    size: int
+    mode: str
+    sha256: Optional[str]
+    skipped: Optional[str]  # why it was not copied
+    data: Optional[bytes]  # with artifacts_inline
+    raw: Dict[str, Any] = dataclasses.field(repr=False)
+
+    @property
+    def text(self) -> str:
+        return (self.data or b"").decode("utf-8", "replace")
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a run came to; raw is the whole object of docs/result.schema.json."""
+
+    outcome: str  # exited, signaled, timeout, cpu_time, memory, output
+    exit_code: int
+    signal: Optional[int]
+    error: Optional[str]  # what did not reach the caller
+    hints: List[str]
+    wall_ms: int
+    setup_ms: int
+    cpu_ms: int
+    memory_peak_bytes: int
+    pids_peak: int
+    oom_kills: int
+    stdout_bytes: bytes = dataclasses.field(repr=False)
+    stderr_bytes: bytes = dataclasses.field(repr=False)
+    stdout_truncated: bool
+    stderr_truncated: bool
+    artifacts: List[Artifact]
+    raw: Dict[str, Any] = dataclasses.field(repr=False)
+
+    @property
+    def stdout(self) -> str:
+        return self.stdout_bytes.decode("utf-8", "replace")
+
+    @property
+    def stderr(self) -> str:
+        return self.stderr_bytes.decode("utf-8", "replace")
+
+    @property
+    def ok(self) -> bool:
+        """Whether the program ended by itself with 0, and all that it made is here."""
+        return self.outcome == "exited" and self.exit_code == 0 and not self.error
+
+    def check(self) -> Result:
+        """This result, or RunError when it is not ok."""
+        if not self.ok:
+            what = "the program ended as %s, exit code %d" % (self.outcome, self.exit_code)
+            raise RunError(what + (": " + self.error if self.error else ""), self, self.hints)
+        return self
+
+
+def _data(o: Mapping[str, Any]) -> bytes:
+    """The bytes of an object with text or base64."""
+    if "base64" in o:
+        return base64.b64decode(o["base64"])
+    text: str = o.get("text", "")
+    return text.encode()
+
+
+def _artifact(o: Dict[str, Any]) -> Artifact:
+    kept = o["type"] == "file" and not o.get("skipped") and ("text" in o or "base64" in o or o["size"] == 0)
+    return Artifact(o["path"], o["type"], o["size"], o["mode"], o.get("sha256"), o.get("skipped"), _data(o) if kept else None, o)
+
+
+def _result(o: Dict[str, Any]) -> Result:
+    out, err = o["stdout"], o["stderr"]
+    return Result(o["outcome"], o["exit_code"], o.get("signal"), o.get("error"), list(o.get("hints", ())), o["wall_ms"],
+                  o["setup_ms"], o["cpu_ms"], o["memory_peak_bytes"], o["pids_peak"], o["oom_kills"], _data(out), _data(err),
+                  out["truncated"], err["truncated"], [_artifact(a) for a in o["artifacts"]], o)
+
+
+def _outcome(reply: Dict[str, Any]) -> Result:
+    """The result of a last reply, or the exception that it stands for."""
+    if reply["type"] == "result":
+        result = _result(reply["result"])
+        if result.outcome == "canceled":
+            raise Canceled("the run was cancelled", result)
+        if result.outcome in ("failed", "refused"):
+            raise Failed(result.error or result.outcome, result, result.hints)
+        return result
+    code, what, hints = reply["code"], str(reply["error"]), reply.get("hints", ())
+    if code == "canceled":
+        raise Canceled(what)
+    kinds: Dict[str, Any] = {"refused": Refused, "busy": Busy, "closing": SessionClosed, "malformed": RequestError, "too_large": RequestError}
+    raise kinds.get(code, ProtocolError)(what, hints, reply.get("exit_code"))
+
+
+def _option(name: str, value: Any) -> Any:
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, (list, tuple)):
+        return [_option(name, v) for v in value]
+    if isinstance(value, (str, int, float)):
+        return value
+    raise RequestError("option %s: %r is no string, number, bool or list of these" % (name, value))
+
+
+def _flags(defaults: Mapping[str, Any]) -> List[str]:
+    """Keyword arguments as flags: allow_host=["a", "b"] is --allow-host=a --allow-host=b."""
+    flags = []
+    for name, value in defaults.items():
+        flag = "--" + name.replace("_", "-")
+        value = _option(name, value)
+        for v in value if isinstance(value, list) else [value]:
+            if v is True:
+                flags.append(flag)
+            elif v is not False:
+                flags.append("%s=%s" % (flag, v))
+    return flags
+
+
+def _binary_or_text(o: Dict[str, Any], text: str, binary: str, data: Union[str, bytes]) -> None:
+    if isinstance(data, str):
+        o[text] = data
+    else:
+        o[binary] = base64.b64encode(data).decode()
+
+
+def _file(f: File) -> Dict[str, Any]:
+    o: Dict[str, Any] = {"path": f.path}
+    if (f.data is None) == (f.source is None):
+        raise RequestError("file %r has one of data and source" % f.path)
+    if f.data is not None:
+        _binary_or_text(o, "text", "base64", f.data)
+    else:
+        o["from"] = os.path.abspath(os.fspath(f.source or ""))
+    if f.executable:
+        o["executable"] = True
+    return o
+
+
+Files = Union[Mapping[str, Union[str, bytes]], Sequence[File]]
+
+
+def _request(*, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Sequence[str]] = None,
+             file: Union[str, "os.PathLike[str]", None] = None, args: Sequence[str] = (), env: Optional[Mapping[str, str]] = None,
+             stdin: Union[str, bytes, None] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
+             artifacts_dir: Union[str, "os.PathLike[str]", None] = None, force: bool = False, **options: Any) -> Dict[str, Any]:
+    if isinstance(command, (str, bytes)):
+        raise RequestError("command is a list of words; for a line of shell: command=[\"sh\", \"-c\", line]")
+    o: Dict[str, Any] = {}
+    for name, value in (("code", code), ("lang", lang), ("env", dict(env) if env else None),
+                        ("command", list(command) if command is not None else None), ("args", list(args) or None),
+                        ("file", os.path.abspath(os.fspath(file)) if file is not None else None)):
+        if value is not None:
+            o[name] = value
+    if stdin is not None:
+        _binary_or_text(o, "stdin", "stdin_base64", stdin)
+    listed = [File(k, v) for k, v in files.items()] if isinstance(files, Mapping) else list(files)
+    if listed:
+        o["files"] = [_file(f) for f in listed]
+    if artifacts_inline is not None and artifacts_dir is not None:
+        raise RequestError("artifacts_inline and artifacts_dir exclude each other")
+    if artifacts_inline is not None:
+        o["artifacts"] = {"inline": artifacts_inline}
+    elif artifacts_dir is not None:
+        o["artifacts"] = {"dir": os.path.abspath(os.fspath(artifacts_dir)), "force": bool(force)}
+    wanted = {k.replace("_", "-"): _option(k, v) for k, v in options.items() if v is not None}
+    if wanted:
+        o["options"] = wanted
+    return o
+
+
+class _Lines:
+    """Lines of bounded length out of blocks of any size."""
+
+    def __init__(self) -> None:
+        self.most = 1 << 20
+        self._held = bytearray()
+        self._seen = 0  # so much of it has no newline
+
+    def feed(self, block: bytes) -> Iterator[bytes]:
+        self._held += block
+        while True:
+            at = self._held.find(b"\n", self._seen)
+            if at < 0:
+                self._seen = len(self._held)
+                if self._seen > self.most:
+                    raise ProtocolError("a reply is longer than %d bytes" % self.most)
+                return
+            line = bytes(self._held[:at])
+            del self._held[:at + 1]
+            self._seen = 0
+            yield line
+
+    @property
+    def rest(self) -> int:
+        return len(self._held)
+
+
+class Run:
+    """One run of a Session. Iterating it gives its output as it comes, if it was submitted with stream=True."""
+
+    def __init__(self, core: _Core, id: str) -> None:
+        self.id = id
+        self._core = core
+        self._changed = threading.Condition()
+        self._pieces: Deque[Output] = collections.deque()
+        self._waiting = 0
+        self._dropping = False
+        self._reply: Optional[Dict[str, Any]] = None
+        self._failure: Optional[SandglassError] = None
+        self._wake: Optional[Callable[[], None]] = None
+
+    @property
+    def done(self) -> bool:
+        return self._reply is not None or self._failure is not None
+
+    def cancel(self) -> None:
+        """End the run; result() then raises Canceled, unless the program was quicker."""
+        if not self.done:
+            self._core.cancel(self.id)
+
+    def result(self, wait: Optional[float] = None) -> Result:
+        """The result, when the run has ended; output that nobody took is dropped. TimeoutError after wait seconds."""
+        self._drop()
+        with self._changed:
+            if not self._changed.wait_for(lambda: self.done, wait):
+                raise TimeoutError("the run has not ended after %s s" % wait)
+        return self._get()
+
+    def __iter__(self) -> Iterator[Output]:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._pieces or self.done)
+                piece = self._take()
+            if piece is None:
+                return
+            yield piece
+
+    def _take(self) -> Optional[Output]:
+        if not self._pieces:
+            return None
+        piece = self._pieces.popleft()
+        self._waiting -= len(piece.data)
+        self._changed.notify_all()
+        return piece
+
+    def _get(self) -> Result:
+        if self._reply is None:
+            # Each waiter has its own: a traceback is added to what is raised.
+            f = self._failure or SessionClosed("the run has not ended")
+            raise type(f)(f.message, f.hints, f.exit_code)
+        return _outcome(self._reply)
+
+    def _drop(self) -> None:
+        with self._changed:
+            self._dropping = True
+            self._pieces.clear()
+            self._waiting = 0
+            self._changed.notify_all()
+
+    def _abandon(self) -> None:
+        """Nobody waits any more."""
+        self._drop()
+        self.cancel()
+
+    def _put(self, piece: Output) -> None:
+        """By the reader, which waits while too much waits here."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting < _MAX_WAITING or self._dropping)
+            if not self._dropping:
+                self._pieces.append(piece)
+                self._waiting += len(piece.data)
+            self._notify()
+
+    def _end(self, reply: Optional[Dict[str, Any]], failure: Optional[SandglassError] = None) -> None:
+        with self._changed:
+            self._reply, self._failure = reply, failure
+            self._notify()
+
+    def _notify(self) -> None:
+        self._changed.notify_all()
+        if self._wake:
+            self._wake()
+
+
+class _Core:
+    """A session's process, and the three threads that keep its pipes moving. It
+    knows nothing of who waits, so that a Session that is forgotten can be ended."""
+
+    def __init__(self, binary: str, flags: Sequence[str]) -> None:
+        self.hello: Dict[str, Any] = {}
+        self._lock = threading.RLock()
+        self._runs: Dict[str, Run] = {}
+        self._next = 0
+        self._dead: Optional[SandglassError] = None
+        self._closing = False
+        self._greeted = threading.Event()
+        self._requests: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
+        self._stderr = b""
+        self._pid = os.getpid()
+        try:
+            # A session of its own: Ctrl-C is for the caller, who cancels what it
+            # wants to. It ends with its pipes, whatever becomes of the caller.
+            self._process = subprocess.Popen([binary, "session", *flags], bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                             stderr=subprocess.PIPE, close_fds=True, start_new_session=True)
+        except OSError as e:
+            raise NotInstalled("%s: %s" % (binary, e.strerror or e), ['Session(binary="/usr/local/bin/sandglass")']) from None
+        _cores.add(self)
+        self._threads = [threading.Thread(target=f, name="sandglass " + n, daemon=True)
+                         for n, f in (("stderr", self._listen), ("requests", self._write), ("replies", self._read))]
+        try:
+            for t in self._threads:
+                t.start()
+            self._greeted.wait(_START_SECONDS)
+            if self._dead is None and not self.hello:
+                self._die(ProtocolError("%s session says no hello" % binary))
+            if self._dead is not None:
+                raise self._dead
+        except BaseException:
+            self.kill()
+            raise
+
+    # The reader.
+
+    def _read(self) -> None:
+        lines = _Lines()
+        failure: Optional[SandglassError] = None
+        assert self._process.stdout is not None
+        try:
+            while True:
+                block = self._process.stdout.read(1 << 16)
+                if not block:
+                    break
+                for line in lines.feed(block):
+                    self._take(json.loads(line), lines)
+        except SandglassError as e:
+            failure = e
+        except Exception as e:  # whatever it is, nobody may wait for ever
+            failure = ProtocolError("a reply that cannot be read: %s: %s" % (type(e).__name__, e))
+        if failure is not None:
+            self._signal_kill()
+            self._process.stdout.close()  # whoever else has the other end
+        self._ended(failure, lines.rest > 0)
+
+    def _take(self, reply: Dict[str, Any], lines: _Lines) -> None:
+        kind = reply["type"]
+        if not self.hello:
+            if kind != "hello" or reply["protocol"] != PROTOCOL:
+                raise ProtocolError("the session speaks protocol %r, and this library %d" % (reply.get("protocol"), PROTOCOL),
+                                    ["pip install --upgrade sandglass"])
+            limits = reply["limits"]
+            # A byte of output is six at most: \u0000.
+            lines.most = 6 * (2 * int(limits["collect_bytes"]) + int(limits["inline_bytes"])) + _MAX_REST
+            self.hello = reply
+            self._greeted.set()
+            return
+        if kind == "error" and reply.get("to") == "cancel":
+            return  # the run was quicker
+        if kind in ("result", "error"):
+            if "id" not in reply:
+                raise ProtocolError("an error that is about no run: %s" % reply["error"])
+            with self._lock:
+                run = self._runs.pop(reply["id"], None)
+            if run is not None:
+                run._end(reply)
+        elif kind == "output":
+            with self._lock:
+                run = self._runs.get(reply["id"])
+            if run is not None:
+                run._put(Output(reply["stream"], _data(reply)))
+
+    def _ended(self, failure: Optional[SandglassError], cut: bool) -> None:
+        """The last reply has been read: everybody who waits is told."""
+        try:
+            code: Optional[int] = self._process.wait(_END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._signal_kill()
+            code = self._process.wait()
+        self._threads[0].join(5.0)
+        if failure is None:
+            failure = self._why(code, cut)
+        self._die(failure)
+        self._requests.put(None)
+
+    def _why(self, code: Optional[int], cut: bool) -> SandglassError:
+        said = self._stderr.decode("utf-8", "replace").splitlines()
+        errors = [l[len("sandglass: error: "):] for l in said if l.startswith("sandglass: error: ")]
+        hints = [l[len("hint: "):] for l in said if l.startswith("hint: ")]
+        if errors and not self.hello:
+            return Refused(errors[0], hints, code)
+        if self._closing and code == 0:
+            return SessionClosed("the session is closed")
+        what = "the session ended with %s%s" % (code if code is None or code >= 0 else "signal %d" % -code, ", in the middle of a reply" if cut else "")
+        if not self.hello:
+            return ProtocolError("no session was started: " + "; ".join([what] + said[-3:]))
+        return SessionClosed(": ".join([what] + (errors or said[-3:])), hints, code)
+
+    def _die(self, failure: SandglassError) -> None:
+        with self._lock:
+            if self._dead is None:
+                self._dead = failure
+            left, self._runs = list(self._runs.values()), {}
+        for run in left:
+            run._end(None, failure)
+        self._greeted.set()
+
+    # The writer. It alone writes, so that no signal of the caller's cuts a line.
+
+    def _write(self) -> None:
+        assert self._process.stdin is not None
+        try:
+            while True:
+                line = self._requests.get()
+                if line is None:
+                    break
+                rest = memoryview(line)
+                while rest:
+                    rest = rest[self._process.stdin.write(rest) or 0:]
+        except (OSError, ValueError):
+            pass  # it has ended, as the reader sees
+        try:
+            self._process.stdin.close()
+        except OSError:
+            pass
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        try:
+            while True:
+                block = self._process.stderr.read(1 << 12)
+                if not block:
+                    return
+                self._stderr = (self._stderr + block)[-_MAX_STDERR:]
+        except (OSError, ValueError):
+            pass
+
+    # For the caller.
+
+    def submit(self, request: Dict[str, Any], stream: bool) -> Run:
+        with self._lock:
+            self._next += 1
+            run = Run(self, str(self._next))
+        try:
+            line = json.dumps({"type": "run", "id": run.id, **request, "output": "stream" if stream else "collect"}, allow_nan=False).encode()
+        except (TypeError, ValueError) as e:
+            raise RequestError("the request is not JSON: %s" % e) from None
+        if len(line) > self.hello["limits"]["line_bytes"]:
+            # The session could not say whose it was.
+            raise RequestError("the request has %d bytes, and may have %d" % (len(line), self.hello["limits"]["line_bytes"]),
+                               ["File(path, source=...)", "volume=..."])
+        with self._lock:
+            if self._dead is not None:
+                raise SessionClosed(self._dead.message, self._dead.hints)
+            if self._closing:
+                raise SessionClosed("the session is closed")
+            self._runs[run.id] = run
+            self._requests.put(line + b"\n")
+        return run
+
+    def cancel(self, id: str) -> None:
+        with self._lock:
+            if id in self._runs:
+                self._requests.put(b'{"type":"cancel","id":"%s"}\n' % id.encode())
+
+    def close(self) -> None:
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            first, self._closing = not self._closing, True
+            left = list(self._runs.values())
+        try:
+            if first:
+                for run in left:
+                    run._abandon()
+                self._requests.put(None)
+            deadline = time.monotonic() + _END_SECONDS
+            for t in self._threads:
+                if t is not threading.current_thread():
+                    t.join(max(0.0, deadline - time.monotonic()))
+        finally:
+            self.kill()
+
+    def kill(self) -> None:
+        """The end without a farewell; the sandboxes end with the process."""
+        if os.getpid() != self._pid:
+            return
+        self._closing = True
+        self._signal_kill()
+        with self._lock:
+            left = list(self._runs.values())
+        for run in left:
+            run._drop()  # a reader that waits for room goes on
+        self._requests.put(None)
+        self._process.wait()
+        for t in self._threads:
+            if t is not threading.current_thread() and t.ident is not None:
+                t.join(5.0)
+        if self._threads[-1].is_alive():
+            return
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    pass
+
+    def _signal_kill(self) -> None:
+        if self._process.poll() is None:
+            self._process.kill()
+
+    def _after_fork(self) -> None:
+        """In a child of the caller's: the pipes are not its own. Held open here they
+        would keep the session from seeing its end."""
+        self._lock = threading.RLock()
+        self._dead = SessionClosed("the session belongs to the process that this one was forked from")
+        self._runs = {}
+        self._process.returncode = 0  # not this process's child
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe is not None:
+                try:
+                    pipe.close()
+                except OSError:
+                    pass
+
+
+_cores: weakref.WeakSet[_Core] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for core in list(_cores):
+        core._after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _start(binary: Optional[str], flags: Sequence[str], max_running: Optional[int], max_queued: Optional[int],
+           env: Optional[Mapping[str, str]], defaults: Mapping[str, Any]) -> _Core:
+    more = dict(defaults)
+    if env:
+        more["env"] = ["%s=%s" % kv for kv in env.items()]
+    if max_running is not None:
+        more["max_running"] = max_running
+    if max_queued is not None:
+        more["max_queued"] = max_queued
+    return _Core(binary or os.environ.get("SANDGLASS") or "sandglass", [*flags, *_flags(more)])
+
+
+class Session:
+    """One ``sandglass session``; any number of threads may run programs in it.
+
+    Keyword arguments are the flags of ``sandglass run``, and defaults for every
+    run: memory="128m", timeout="5s", allow_host=["example.org:443"]. flags are
+    such flags as they stand; env is for the programs. binary is otherwise the
+    environment variable SANDGLASS, or sandglass on PATH.
+    """
+
+    def __init__(self, *, binary: Optional[str] = None, flags: Sequence[str] = (), max_running: Optional[int] = None,
+                 max_queued: Optional[int] = None, env: Optional[Mapping[str, str]] = None, **defaults: Any) -> None:
+        self._core = _start(binary, flags, max_running, max_queued, env, defaults)
+        self._end = weakref.finalize(self, self._core.kill)
+
+    @property
+    def version(self) -> str:
+        return str(self._core.hello["version"])
+
+    @property
+    def languages(self) -> List[str]:
+        return list(self._core.hello["languages"])
+
+    def submit(self, *, stream: bool = False, **request: Any) -> Run:
+        """Start a run, with the arguments of run(), and do not wait for it. Of a
+        streamed one 8 MiB wait until they are taken; past that the session's other
+        replies wait as well."""
+        return self._core.submit(_request(**request), stream)
+
+    def run(self, *, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Sequence[str]] = None,
+            file: Union[str, "os.PathLike[str]", None] = None, args: Sequence[str] = (), env: Optional[Mapping[str, str]] = None,
+            stdin: Union[str, bytes, None] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
+            artifacts_dir: Union[str, "os.PathLike[str]", None] = None, force: bool = False,
+            on_output: Optional[Callable[[Output], Any]] = None, **options: Any) -> Result:
+        """Run one program in a fresh sandbox and wait for its end.
+
+        There is one of code (with lang), command (a list of words) and file (a
+        script of the host's). files are in /work: {"in.txt": "text"} or a list of
+        File. artifacts_inline="1m" brings what is left in /out with the result,
+        artifacts_dir copies it there. on_output gets each Output as it comes, in
+        this thread, and the result has none then. Options are those of
+        ``sandglass run``: timeout=5, memory="512m", allow_host=["example.org"].
+
+        An exception here, KeyboardInterrupt too, cancels the run.
+        """
+        run = self._core.submit(_request(code=code, lang=lang, command=command, file=file, args=args, env=env, stdin=stdin, files=files,
+                                         artifacts_inline=artifacts_inline, artifacts_dir=artifacts_dir, force=force, **options),
+                                on_output is not None)
+        try:
+            if on_output is not None:
+                for piece in run:
+                    on_output(piece)
+            return run.result()
+        except BaseException:
+            run._abandon()
+            raise
+
+    def close(self) -> None:
+        """Cancel what runs, and wait until the session and all of its sandboxes are gone."""
+        self._core.close()
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+
+class AsyncRun:
+    """One run of an AsyncSession: await result(), or iterate its output first."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+        self._loop = asyncio.get_running_loop()
+        self._event = asyncio.Event()
+        with run._changed:
+            run._wake = self._wake
+        self._event.set()  # what came before is looked for
+
+    def _wake(self) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._event.set)
+        except RuntimeError:
+            pass  # the loop is closed, nobody waits
+
+    @property
+    def id(self) -> str:
+        return self._run.id
+
+    def cancel(self) -> None:
+        """End the run; result() then raises Canceled, unless the program was quicker."""
+        self._run.cancel()
+
+    async def __aiter__(self) -> AsyncIterator[Output]:
+        while True:
+            self._event.clear()
+            with self._run._changed:
+                piece, done = self._run._take(), self._run.done
+            if piece is not None:
+                yield piece
+            elif done:
+                return
+            else:
+                await self._event.wait()
+
+    async def result(self) -> Result:
+        """The result, when the run has ended. A task that is cancelled here cancels the run."""
+        self._run._drop()
+        try:
+            while not self._run.done:
+                self._event.clear()
+                if not self._run.done:
+                    await self._event.wait()
+        except BaseException:
+            self._run._abandon()
+            raise
+        return self._run._get()
+
+
+class AsyncSession:
+    """Session for asyncio: ``async with AsyncSession() as box: await box.run(...)``."""
+
+    def __init__(self, *, binary: Optional[str] = None, flags: Sequence[str] = (), max_running: Optional[int] = None,
+                 max_queued: Optional[int] = None, env: Optional[Mapping[str, str]] = None, **defaults: Any) -> None:
+        self._how = (binary, flags, max_running, max_queued, env, defaults)
+        self._core: Optional[_Core] = None
+        self._end: Optional[weakref.finalize[[], AsyncSession]] = None
+
+    async def start(self) -> AsyncSession:
+        # One that is cancelled meanwhile must not leave a process that nobody knows.
+        starting = asyncio.ensure_future(asyncio.to_thread(_start, *self._how))
+        try:
+            self._core = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            starting.add_done_callback(lambda f: f.cancelled() or f.exception() or f.result().kill())
+            raise
+        self._end = weakref.finalize(self, self._core.kill)
+        return self
+
+    async def __aenter__(self) -> AsyncSession:
+        return await self.start()
+
+    async def __aexit__(self, *_: Any) -> None:
+        await self.close()
+
+    def _started(self) -> _Core:
+        if self._core is None:
+            raise SessionClosed("the session is not started", ["async with AsyncSession() as box:"])
+        return self._core
+
+    @property
+    def version(self) -> str:
+        return str(self._started().hello["version"])
+
+    @property
+    def languages(self) -> List[str]:
+        return list(self._started().hello["languages"])
+
+    async def submit(self, *, stream: bool = False, **request: Any) -> AsyncRun:
+        """Start a run, with the arguments of run(), and do not wait for it."""
+        return AsyncRun(self._started().submit(_request(**request), stream))
+
+    async def run(self, *, on_output: Optional[Callable[[Output], Union[None, Awaitable[None]]]] = None, **request: Any) -> Result:
+        """Run one program, as Session.run does; on_output may be a coroutine function. A task that is cancelled cancels the run."""
+        run = await self.submit(stream=on_output is not None, **request)
+        try:
+            if on_output is not None:
+                async for piece in run:
+                    waits = on_output(piece)
+                    if waits is not None:
+                        await waits
+            return await run.result()
+        except BaseException:
+            run._run._abandon()
+            raise
+
+    async def close(self) -> None:
+        """Cancel what runs, and wait until the session and all of its sandboxes are gone."""
+        if self._core is not None:
+            await asyncio.shield(asyncio.to_thread(self._core.close))
+
+
+def run(*, binary: Optional[str] = None, flags: Sequence[str] = (), **request: Any) -> Result:
+    """Run one program in a fresh sandbox, with the arguments of Session.run. Many at once: Session."""
+    with Session(binary=binary, flags=flags, max_running=1) as session:
+        return session.run(**request)

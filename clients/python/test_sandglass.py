@@ -1,0 +1,336 @@
+"""Tests of sandglass.py against the real binary: SANDGLASS is its path,
+SANDGLASS_FLAGS what every session needs on this host."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+
+import sandglass
+
+FLAGS = os.environ.get("SANDGLASS_FLAGS", "").split()
+
+
+def session(**options):
+    return sandglass.Session(flags=FLAGS, **options)
+
+
+class Runs(unittest.TestCase):
+    """What a good session does."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.box = session(max_running=4, timeout="20s", env={"A": "session"})
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.box.close()
+
+    def test_code(self):
+        self.assertIn("python", self.box.languages)
+        r = self.box.run(code="import sys, os\nprint(sys.argv[1:], sys.stdin.buffer.read(), os.environ['A'], os.environ['B'])\nsys.exit(3)",
+                         lang="python", args=["a", "b c"], stdin=b"\x00\xff", env={"B": "é\n"}, timeout=15, memory="100m")
+        self.assertEqual((r.outcome, r.exit_code, r.signal, r.error, r.ok), ("exited", 3, None, None, False))
+        self.assertEqual(r.stdout, "['a', 'b c'] b'\\x00\\xff' session é\n\n")
+        self.assertEqual((r.raw["schema"], r.raw["limits"]["timeout"]["value"], r.raw["limits"]["memory"]["value"]), (1, 15000, 100 << 20))
+        with self.assertRaises(sandglass.RunError) as caught:
+            r.check()
+        self.assertEqual((str(caught.exception), caught.exception.result), ("the program ended as exited, exit code 3", r))
+
+    def test_outcomes(self):
+        r = self.box.run(command=["sh", "-c", "echo begun; printf '\\377' >&2; sleep 100"], timeout=0.3)
+        self.assertEqual((r.outcome, r.exit_code, r.stdout, r.stderr_bytes), ("timeout", 124, "begun\n", b"\xff"))
+        r = self.box.run(command=["sh", "-c", "kill -9 $$"])
+        self.assertEqual((r.outcome, r.signal), ("signaled", 9))
+        r = self.box.run(command=["sh", "-c", "yes | head -c 5000"], output_limit=1024)
+        self.assertEqual((len(r.stdout_bytes), r.stdout_truncated, r.stderr_truncated), (1024, True, False))
+
+    def test_files(self):
+        with tempfile.TemporaryDirectory() as d:
+            source = os.path.join(d, "source")
+            with open(source, "w") as f:
+                f.write("from the host\n")
+            os.chmod(d, 0o755)
+            r = self.box.run(command=["sh", "-c", "cat a b/c d; ./x; printf '\\0' >/out/bytes; echo text >/out/text; ln -s /etc /out/link; : >/out/empty"],
+                             files=[sandglass.File("a", "text\n"), sandglass.File("b/c", b"bytes\n"), sandglass.File("d", source=source),
+                                    sandglass.File("x", "#!/bin/sh\necho run\n", executable=True)], artifacts_inline="1m")
+            self.assertEqual((r.stdout, r.stderr), ("text\nbytes\nfrom the host\nrun\n", ""))
+            self.assertEqual({a.path: a.data for a in r.artifacts}, {"bytes": b"\0", "text": b"text\n", "link": None, "empty": b""})
+            self.assertTrue([a.skipped for a in r.artifacts if a.path == "link"][0])
+            out = os.path.join(d, "out")
+            r = self.box.run(command=["sh", "-c", "cat in >/out/copy"], files={"in": "x"}, artifacts_dir=out)
+            self.assertEqual([a.path for a in r.artifacts], ["copy"])
+            with open(os.path.join(out, "copy")) as f:
+                self.assertEqual(f.read(), "x")
+
+    def test_streaming(self):
+        pieces = []
+        r = self.box.run(command=["sh", "-c", "echo one; echo two >&2; head -c 200000 /dev/zero"], on_output=pieces.append)
+        self.assertEqual(b"".join(p.data for p in pieces if p.stream == "stdout"), b"one\n" + bytes(200000))
+        self.assertEqual("".join(p.text for p in pieces if p.stream == "stderr"), "two\n")
+        self.assertEqual((r.stdout, r.raw["stdout"]["bytes"]), ("", 200004))
+
+    def test_many_threads(self):
+        got = {}
+
+        def work(n):
+            got[n] = self.box.run(command=["echo", str(n)]).stdout
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(12)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(got, {n: "%d\n" % n for n in range(12)})
+
+    def test_refused(self):
+        with self.assertRaises(sandglass.Refused) as caught:
+            self.box.run(command=["true"], timeout="soon")
+        self.assertTrue(caught.exception.message.startswith("--timeout: "), caught.exception)
+        self.assertTrue(caught.exception.hints)
+        self.assertEqual(caught.exception.exit_code, 125)
+        with self.assertRaises(sandglass.Refused) as caught:
+            self.box.run(command=["no-such-command"])
+        self.assertEqual(caught.exception.exit_code, 127)
+        for wrong in (dict(command="echo hi"), dict(command=["a"], code="x"), dict(command=["a"], memory=object()), dict(command=["\udcff"]),
+                      dict(command=["a"], files=[sandglass.File("x")]), dict(command=["cat"], stdin="x" * (17 << 20))):
+            with self.assertRaises(sandglass.RequestError):
+                self.box.run(**wrong)
+        self.assertEqual(self.box.run(command=["echo", "on"]).stdout, "on\n")
+
+    def test_exception_cancels(self):
+        class Enough(Exception):
+            pass
+
+        def enough(_):
+            raise Enough
+
+        with session(max_running=1, max_queued=0) as box:
+            with self.assertRaises(Enough):
+                box.run(command=["sh", "-c", "echo; sleep 1000"], on_output=enough, timeout="1h")
+            while True:  # its place is free when it is gone
+                try:
+                    self.assertEqual(box.run(command=["echo", "next"]).stdout, "next\n")
+                    break
+                except sandglass.Busy:
+                    pass
+
+    def test_busy_and_cancel(self):
+        with session(max_running=1, max_queued=1) as box:
+            run = box.submit(command=["sh", "-c", "echo here; sleep 1000"], stream=True, timeout="1h")
+            self.assertEqual(next(iter(run)).text, "here\n")
+            waits = box.submit(command=["true"])
+            with self.assertRaises(sandglass.Busy):
+                box.run(command=["true"])
+            with self.assertRaises(TimeoutError):
+                run.result(wait=0)
+            waits.cancel()
+            with self.assertRaises(sandglass.Canceled) as caught:
+                waits.result()
+            self.assertIsNone(caught.exception.result)
+            run.cancel()
+            with self.assertRaises(sandglass.Canceled) as caught:
+                run.result()
+            self.assertEqual(caught.exception.result.outcome, "canceled")
+
+    def test_one_shot(self):
+        self.assertEqual(sandglass.run(code="echo $0", lang="sh", flags=FLAGS).check().exit_code, 0)
+        with self.assertRaises(sandglass.Refused) as caught:
+            sandglass.run(command=["true"], flags=["--privileged"])
+        self.assertIn("--privileged", str(caught.exception))
+
+
+class Ends(unittest.TestCase):
+    """Every way to an end: nobody waits for ever, and nothing is left."""
+
+    def begun(self, box):
+        run = box.submit(command=["sh", "-c", "echo here; sleep 1000"], stream=True, timeout="1h")
+        self.assertEqual(next(iter(run)).text, "here\n")
+        return run
+
+    def test_close_cancels(self):
+        box = session()
+        run = self.begun(box)
+        box.close()
+        self.assertEqual(box._core._process.returncode, 0)
+        with self.assertRaises(sandglass.Canceled):
+            run.result()
+        with self.assertRaises(sandglass.SessionClosed):
+            box.run(command=["true"])
+        box.close()
+
+    def test_killed(self):
+        box = session(max_running=1)
+        runs = [self.begun(box), box.submit(command=["true"])]
+        os.kill(box._core._process.pid, signal.SIGKILL)
+        for run in runs:
+            with self.assertRaisesRegex(sandglass.SessionClosed, "signal 9"):
+                run.result(wait=60)
+        with self.assertRaises(sandglass.SessionClosed):
+            box.run(command=["true"])
+        box.close()
+
+    def test_output_that_nobody_takes(self):
+        """Nothing is read past the bound, and an end comes all the same."""
+        box = session(max_running=2)
+        run = box.submit(command=["sh", "-c", "yes | head -c 12000000"], stream=True, output_limit="16m", timeout="2m")
+        with run._changed:
+            self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
+        self.assertLess(run._waiting, sandglass._MAX_WAITING + (64 << 10))
+        self.assertEqual(sum(len(p.data) for p in run), 12000000)
+        run = box.submit(command=["sh", "-c", "yes | head -c 12000000"], stream=True, output_limit="16m", timeout="2m")
+        with run._changed:
+            self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
+        box.close()
+        self.assertEqual(box._core._process.returncode, 0)
+
+    def test_fork(self):
+        with session() as box:
+            asks, done = os.pipe()
+            child = os.fork()
+            if child == 0:
+                os.close(done)
+                try:
+                    box.run(command=["true"])
+                    code = 1
+                except sandglass.SessionClosed:
+                    box.close()
+                    code = 0
+                os.read(asks, 1)  # lives on until the parent has closed
+                os._exit(code)
+            os.close(asks)
+            self.assertEqual(box.run(command=["echo", "on"]).stdout, "on\n")
+            box.close()
+            self.assertEqual(box._core._process.returncode, 0)  # it saw its end, and was not killed
+            os.close(done)
+            self.assertEqual(os.waitpid(child, 0)[1], 0)
+
+    def test_no_descriptor_for_others(self):
+        with session() as box:
+            mine = {os.readlink("/proc/self/fd/%d" % f.fileno()) for f in (box._core._process.stdin, box._core._process.stdout, box._core._process.stderr)}
+            list_ = "import os\nfor n in os.listdir('/proc/self/fd'):\n  try: print(os.readlink('/proc/self/fd/' + n))\n  except OSError: pass"
+            text = subprocess.run([sys.executable, "-c", list_], close_fds=False, stdout=subprocess.PIPE, check=True).stdout.decode()
+            self.assertEqual((len(mine), mine & set(text.split("\n"))), (3, set()))
+
+    def test_interrupt(self):
+        program = ("import sandglass, sys\n"
+                   "with sandglass.Session(flags=sys.argv[1:]) as box:\n"
+                   "  try: box.run(command=['sh', '-c', 'echo here; sleep 1000'], timeout='1h', on_output=lambda p: print(p.text, end='', flush=True))\n"
+                   "  except KeyboardInterrupt: print(box.run(command=['echo', 'on']).stdout, end='')\n")
+        p = subprocess.Popen([sys.executable, "-c", program, *FLAGS], stdout=subprocess.PIPE, start_new_session=True)
+        self.assertEqual(p.stdout.readline(), b"here\n")
+        os.killpg(p.pid, signal.SIGINT)  # as a terminal does
+        self.assertEqual(p.communicate()[0], b"on\n")
+        self.assertEqual(p.returncode, 0)
+
+    def test_forgotten(self):
+        box = session()
+        pid = box._core._process.pid
+        del box
+        with self.assertRaises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+HELLO = '{"type":"hello","protocol":1,"version":"x","limits":{"line_bytes":1000,"collect_bytes":10,"inline_bytes":10},"features":[],"languages":[]}'
+
+
+class Strange(unittest.TestCase):
+    """What is started is no session, or a broken one."""
+
+    def fake(self, script):
+        d = tempfile.TemporaryDirectory()
+        self.addCleanup(d.cleanup)
+        path = os.path.join(d.name, "sandglass")
+        with open(path, "w") as f:
+            f.write("#!/bin/sh\n" + script)
+        os.chmod(path, 0o755)
+        return path
+
+    def test_no_session(self):
+        for script, kind, text in (
+            ("exit 3", sandglass.ProtocolError, "ended with 3"),
+            ("echo nonsense; exec cat", sandglass.ProtocolError, "cannot be read"),
+            ("echo '[]'; exec cat", sandglass.ProtocolError, "cannot be read"),
+            ("""echo '{"type":"hello","protocol":2}'; exec cat""", sandglass.ProtocolError, "protocol 2"),
+            ("echo 'sandglass: error: no, here' >&2; echo 'hint: try' >&2; exit 125", sandglass.Refused, "no, here\nhint: try"),
+            ("yes | head -c 3000000 | tr -d '\\n'; exec cat", sandglass.ProtocolError, "longer than"),
+        ):
+            with self.assertRaises(kind) as caught:
+                sandglass.Session(binary=self.fake(script))
+            self.assertIn(text, str(caught.exception))
+        with self.assertRaises(sandglass.NotInstalled):
+            sandglass.Session(binary="/nonexistent/sandglass")
+
+    def test_broken_session(self):
+        for script, kind, text in (
+            ("read x; printf '{\"type\":\"resu'", sandglass.SessionClosed, "in the middle of a reply"),
+            ("read x; echo '{\"type\":\"error\",\"code\":\"too_large\",\"error\":\"x\"}'; exec cat", sandglass.ProtocolError, "about no run"),
+            ("read x; yes 1234567 | head -c 3000000 >&2; echo 'sandglass: error: gone' >&2; exit 9", sandglass.SessionClosed, "gone"),
+        ):
+            box = sandglass.Session(binary=self.fake("echo '%s'\n%s" % (HELLO, script)))
+            with self.assertRaises(kind) as caught:
+                box.run(command=["true"])
+            self.assertIn(text, str(caught.exception))
+            box.close()
+
+
+class Async(unittest.TestCase):
+    def test_all(self):
+        asyncio.run(self.all())
+
+    async def all(self):
+        async with sandglass.AsyncSession(flags=FLAGS, max_running=4) as box:
+            results = await asyncio.gather(*(box.run(command=["echo", str(n)]) for n in range(8)))
+            self.assertEqual([r.stdout for r in results], ["%d\n" % n for n in range(8)])
+            pieces = []
+
+            async def slowly(piece):
+                await asyncio.sleep(0)
+                pieces.append(piece.data)
+
+            await box.run(command=["sh", "-c", "head -c 300000 /dev/zero"], on_output=slowly)
+            self.assertEqual(b"".join(pieces), bytes(300000))
+            run = await box.submit(command=["sh", "-c", "echo a; echo b"], stream=True)
+            self.assertEqual("".join([p.text async for p in run]), "a\nb\n")
+            self.assertEqual((await run.result()).exit_code, 0)
+            with self.assertRaises(sandglass.Refused):
+                await box.run(command=["true"], timeout="soon")
+
+    def test_cancelled_task(self):
+        asyncio.run(self.cancelled())
+
+    async def cancelled(self):
+        async with sandglass.AsyncSession(flags=FLAGS, max_running=1, max_queued=0) as box:
+            begun = asyncio.Event()
+            task = asyncio.create_task(box.run(command=["sh", "-c", "echo; sleep 1000"], timeout="1h", on_output=lambda _: begun.set()))
+            await begun.wait()
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            while True:
+                try:
+                    self.assertEqual((await box.run(command=["echo", "next"])).stdout, "next\n")
+                    return
+                except sandglass.Busy:
+                    pass
+
+    def test_killed(self):
+        asyncio.run(self.killed())
+
+    async def killed(self):
+        box = await sandglass.AsyncSession(flags=FLAGS).start()
+        run = await box.submit(command=["sh", "-c", "echo; sleep 1000"], stream=True, timeout="1h")
+        async for _ in run:
+            break
+        os.kill(box._core._process.pid, signal.SIGKILL)
+        with self.assertRaises(sandglass.SessionClosed):
+            await run.result()
+        await box.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
