@@ -44,32 +44,68 @@ func crowdNice(running, allowed int) int {
 // then be nice and nothing worse; the kernel gives numbers out in turn.
 func (t *tree) calm(cpus int, deadline time.Time) {
 	list, _ := t.processes(deadline)
-	running, groups := 0, map[int]bool{}
+	c := crowd{list: list, groups: map[int]bool{}}
+	running := 0
 	for _, p := range list {
 		for _, task := range p.tasks {
 			runs, group := stateOf(task)
 			if group > 1 {
-				groups[group] = true
+				c.groups[group] = true
 			}
 			if runs {
 				running++
 			}
 			if nice := crowdNice(running, crowdSize*cpus); nice > t.nice {
 				t.nice = nice
-				calmGroups(groups, nice)
+				c.calm(nice)
 			}
 		}
 	}
 	if t.nice > 0 {
-		calmGroups(groups, t.nice)
+		c.calm(t.nice)
 	}
 }
 
-// calmGroups fails only for a group that is gone.
-func calmGroups(groups map[int]bool, nice int) {
-	for group := range groups {
+// crowd is what one look finds.
+type crowd struct {
+	list   []process
+	groups map[int]bool // those of the threads that were counted so far
+	values map[int]int  // of all threads that are nice, before the first call of this look
+}
+
+// calm fails only for a group that is gone.
+//
+// A call for a group gives all of it one value, and root's makes those less nice
+// that were nicer, which the kernel refuses to others: they get theirs back. To
+// leave their groups out would let a crowd stay as it is by one nice member, and
+// to make each thread nice by itself would miss those that are forked meanwhile.
+func (c *crowd) calm(nice int) {
+	if c.values == nil {
+		c.values = niceValues(c.list)
+	}
+	for group := range c.groups {
 		_ = unix.Setpriority(unix.PRIO_PGRP, group, nice)
 	}
+	for task, own := range c.values {
+		if own > nice {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, task, own)
+		}
+	}
+}
+
+// niceValues are those of the threads that are nice. It is one call for each,
+// and reads no file that a crowd makes slow.
+func niceValues(list []process) map[int]int {
+	values := map[int]int{}
+	for _, p := range list {
+		for _, task := range p.tasks {
+			// The kernel's answer is 20 less the value, for an error is below 0.
+			if raw, err := unix.Getpriority(unix.PRIO_PROCESS, task); err == nil && raw < 20 {
+				values[task] = 20 - raw
+			}
+		}
+	}
+	return values
 }
 
 // stateOf says whether a thread runs or would like to, and its process group.

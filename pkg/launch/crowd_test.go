@@ -99,3 +99,32 @@ func TestCalm(t *testing.T) {
 		}
 	}
 }
+
+// A member of a crowd that is nicer than the crowd becomes stays so: root's call
+// for its group would raise it.
+func TestCalmLeavesTheNicer(t *testing.T) {
+	if unix.Geteuid() != 0 {
+		t.Skip("SKIP(want root, have an ordinary user, whose calls the kernel keeps from it)")
+	}
+	many := loops(t, "20", false)
+	list, ok := many.processes(far())
+	if !ok || len(list) < 20 {
+		t.Fatalf("%d processes", len(list))
+	}
+	nicer := list[len(list)-1].pid
+	if err := unix.Setpriority(unix.PRIO_PROCESS, nicer, maxNice); err != nil {
+		t.Fatal(err)
+	}
+	want := crowdNice(19, crowdSize) // it may never come to run
+	for many.nice < want {
+		many.calm(1, far())
+	}
+	for _, p := range list[:len(list)-1] {
+		if raw, err := unix.Getpriority(unix.PRIO_PROCESS, p.pid); err != nil || 20-raw < want {
+			t.Errorf("one of the crowd has nice value %d, %v, want at least %d", 20-raw, err, want)
+		}
+	}
+	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, nicer); err != nil || 20-raw != maxNice {
+		t.Errorf("the nicer one has nice value %d, %v, want %d", 20-raw, err, maxNice)
+	}
+}
