@@ -3,6 +3,7 @@
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PREFIX  ?= /usr/local
+BIN     ?= bin
 GO      ?= go
 LDFLAGS := -s -w -buildid= -X main.version=$(VERSION)
 STATICCHECK_VERSION := v0.8.2
@@ -17,7 +18,7 @@ FUZZTIME ?= 1m
 # How long make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
 MINUTES ?= 10
 
-.PHONY: all build dist demo test test-host test-quick test-vm test-arm64 check bench bench-images soak fuzz lint profiles check-profiles install clean help
+.PHONY: all build dist demo test test-host test-quick test-vm test-arm64 check bench bench-images soak fuzz lint profiles check-profiles install uninstall clean help
 
 all: build
 
@@ -91,9 +92,11 @@ profiles: bin/seccompc ## compile seccomp-profiles/*.json
 check-profiles: bin/seccompc ## compare the compiled profiles with their sources
 	bin/seccompc -all -check seccomp-profiles/*.json
 
-install: build ## PREFIX/bin/sandglass and sandglass-image, PREFIX is /usr/local; for one user PREFIX=$$HOME/.local
-	install -D -m 0755 bin/sandglass $(DESTDIR)$(PREFIX)/bin/sandglass
-	install -D -m 0755 bin/sandglass-image $(DESTDIR)$(PREFIX)/bin/sandglass-image
+install: build ## the binaries, pages, completions and documents below PREFIX, /usr/local; for one user PREFIX=$$HOME/.local
+	$(GO) run ./packaging/dist -install -prefix "$(PREFIX)" -destdir "$(DESTDIR)" -bin "$(BIN)"
+
+uninstall: ## remove what install has copied
+	$(GO) run ./packaging/dist -uninstall -prefix "$(PREFIX)" -destdir "$(DESTDIR)"
 
 clean: ## remove what was built
 	rm -rf bin build out

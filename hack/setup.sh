@@ -18,6 +18,7 @@ git git
 pkg-config pkg-config
 /usr/include/seccomp.h libseccomp-dev
 newuidmap uidmap
+rpm rpm
 python3:ensurepip python3-venv
 setpriv util-linux"
 

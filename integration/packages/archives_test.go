@@ -213,3 +213,13 @@ func readHeader(r io.Reader, padded bool) (*header, error) {
 	}
 	return h, nil
 }
+
+// sum is the checksum of a file.
+func sum(t *testing.T, path string) string {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%x", sha256.Sum256(data))
+}

@@ -2,6 +2,10 @@
 // the packages, a list of what the binary is made of, and the checksums of all.
 //
 //	go run ./packaging/dist [-version V] [-out DIR] [-once] [-arch LIST] [-formats LIST]
+//	go run ./packaging/dist -install|-uninstall -prefix DIR [-destdir DIR] [-bin DIR]
+//
+// The second form puts the same files below a prefix, with binaries that are there
+// already, or takes them away again: make install and make uninstall.
 //
 // Everything is made twice, in two directories and with two caches of the
 // compiler, and compared: a release that cannot be made again, byte for byte,
@@ -21,6 +25,7 @@ import (
 type options struct {
 	version, out     string
 	once             bool
+	place            place
 	arches, packages []string
 }
 
@@ -31,14 +36,39 @@ func main() {
 	flag.StringVar(&o.version, "version", "", "`V` of a release; by default the tag of this commit, or a development version")
 	flag.StringVar(&o.out, "out", "build/dist", "`DIR` for the files, which is replaced")
 	flag.BoolVar(&o.once, "once", false, "make them once, and compare nothing")
+	install := flag.Bool("install", false, "copy the files below -prefix, and make no packages")
+	uninstall := flag.Bool("uninstall", false, "remove what -install has copied")
+	flag.StringVar(&o.place.prefix, "prefix", "/usr/local", "`DIR` for -install")
+	flag.StringVar(&o.place.destdir, "destdir", "", "`DIR` that stands for / while -install writes")
+	flag.StringVar(&o.place.bin, "bin", "bin", "`DIR` with the binaries for -install")
 	flag.Parse()
 	o.arches, o.packages = words(*arches), words(*packages)
 	if flag.NArg() > 0 {
 		fail(fmt.Errorf("unexpected argument %q", flag.Arg(0)))
 	}
-	if err := o.run(); err != nil {
+	do := o.run
+	if *install {
+		do = o.place.install
+	} else if *uninstall {
+		do = o.place.uninstall
+	}
+	if err := inTree(do); err != nil {
 		fail(err)
 	}
+}
+
+// inTree calls do with the top of the tree, which this must be started in.
+func inTree(do func(root string) error) error {
+	// Modes of directories go into the packages.
+	syscall.Umask(0o022)
+	root, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat("cmd/sandglass"); err != nil {
+		return fmt.Errorf("this is not the top of the tree: %v", err)
+	}
+	return do(root)
 }
 
 func fail(err error) {
@@ -50,16 +80,7 @@ func words(list string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-func (o options) run() error {
-	// Modes of directories go into the packages.
-	syscall.Umask(0o022)
-	root, err := os.Getwd()
-	if err != nil {
-		return err
-	}
-	if _, err := os.Stat("cmd/sandglass"); err != nil {
-		return fmt.Errorf("this is not the top of the tree: %v", err)
-	}
+func (o options) run(root string) error {
 	r, err := decide(root, o.version)
 	if err != nil {
 		return err
