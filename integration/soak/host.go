@@ -145,7 +145,7 @@ func furnish(o *options) error {
 			return err
 		}
 	}
-	return nil
+	return nameHosts()
 }
 
 // exitCode is 128+n when signal n ended the process.

@@ -43,6 +43,9 @@ func (s *soak) judge(e *ended) string {
 	if why := judgeOutput(e, w); why != "" {
 		return why
 	}
+	if lists := strings.Contains(j.flags, "--allow-host"); e.res.Network != nil && !lists {
+		return fmt.Sprintf("a network without a list: %+v", e.res.Network)
+	}
 	if w.outcome == result.Refused || w.outcome == result.Canceled {
 		return ""
 	}

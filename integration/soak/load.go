@@ -76,6 +76,7 @@ func c(name, flags, args string, w want) *program {
 func (s *soak) table() []*program {
 	list := append(good(), s.hostile()...)
 	list = append(list, ends()...)
+	list = append(list, s.listed()...)
 	list = append(list, callers()...)
 	if runtime.GOARCH == "amd64" {
 		list = append(list, c("foreign system call", "", "foreign", want{outcome: result.Signaled, exit: 128 + 31}))

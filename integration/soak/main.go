@@ -32,6 +32,7 @@ type options struct {
 	sandglass string
 	prog      string
 	lie       string
+	only      string
 	grace     time.Duration
 	initPath  bool
 	quiet     bool
@@ -78,6 +79,7 @@ func parse(args []string) (*options, error) {
 	f.StringVar(&o.sandglass, "sandglass", "bin/sandglass", "the command")
 	f.StringVar(&o.prog, "prog", "", "testdata/soak.c, compiled; empty compiles it")
 	f.StringVar(&o.lie, "lie", "", "expect a wrong exit code of this program: the soak must fail")
+	f.StringVar(&o.only, "only", "", "the programs with this in their names alone")
 	f.DurationVar(&o.grace, "grace", 30*time.Second, "how long what goes away without an event may take")
 	f.BoolVar(&o.initPath, "init", false, "the API's sandboxes have the command for PID 1, as those of a program with cgo must")
 	f.BoolVar(&o.quiet, "quiet", false, "no line for each look")

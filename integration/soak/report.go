@@ -30,7 +30,7 @@ func (s *soak) progress() {
 }
 
 // kinds are what leftovers are counted by.
-var kinds = []string{"process", "cgroup", "mount", "namespace", "file", "ipc", "key", "net", "descriptor", "goroutine", "connection"}
+var kinds = []string{"process", "cgroup", "mount", "namespace", "file", "ipc", "key", "net", "socket", "descriptor", "goroutine", "connection"}
 
 // report prints the figures and returns the exit code.
 func (s *soak) report(peak *figures) int {

@@ -20,6 +20,7 @@ import (
 	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
 	"sandglass/pkg/sandbox"
+	"sandglass/pkg/sandbox/outside"
 
 	"golang.org/x/sys/unix"
 )
@@ -180,7 +181,7 @@ func (s *soak) runAPI(ctx context.Context, e *ended) {
 		}
 		return
 	}
-	spec := sandbox.Spec{Spec: p.Spec, InitPath: s.initPath()}
+	spec := sandbox.Spec{Spec: p.Spec, InitPath: s.initPath(), Outside: outside.New}
 	if j.spec != nil {
 		j.spec(&spec)
 	}

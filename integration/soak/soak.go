@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -24,6 +25,7 @@ type soak struct {
 	o        *options
 	dir      string
 	port     int
+	service  *service
 	arrived  atomic.Int64 // connections from sandboxes: each is an escape
 	limited  bool         // cgroups hold the limits
 	degraded []string     // what the host cannot give to this user
@@ -60,6 +62,10 @@ func load(o *options) (int, error) {
 		return 0, err
 	}
 	if err := s.listen(); err != nil {
+		return 0, err
+	}
+	var err error
+	if s.service, err = startService(s.dir); err != nil {
 		return 0, err
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -150,6 +156,9 @@ func (s *soak) probe() error {
 // deal makes the deck: every program in every way that it has.
 func (s *soak) deal() {
 	for _, p := range s.table() {
+		if !strings.Contains(p.name, s.o.only) {
+			continue
+		}
 		s.count[p] = &tally{}
 		for _, via := range []string{"cli", "api"} {
 			if p.only == "" || p.only == via {
@@ -223,6 +232,10 @@ func (s *soak) tell(what string, e *ended, why string) {
 		return
 	}
 	j := e.job
-	fmt.Fprintf(os.Stderr, "soak: %s: run %d, %s, by %s: %s\n  args %q\n  stderr %.500q\n",
-		what, j.n, j.name, j.via, why, s.args(j, filepath.Join(s.dir, "out")), e.stderr)
+	network := ""
+	if e.res.Network != nil {
+		network = fmt.Sprintf("\n  network %.1000s", fmt.Sprintf("%+v", *e.res.Network))
+	}
+	fmt.Fprintf(os.Stderr, "soak: %s: run %d, %s, by %s: %s\n  args %q\n  stderr %.500q%s\n",
+		what, j.n, j.name, j.via, why, s.args(j, filepath.Join(s.dir, "out")), e.stderr, network)
 }

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 func short(t *testing.T, who testkit.Who, binary string, args ...string) (string, int) {
 	t.Helper()
 	testkit.Requires(t, "userns", "python3", "gcc")
-	list := []string{"-runs", "80", "-leg", "40", "-seed", "1", "-at", "3", "-quiet", "-init",
+	list := []string{"-runs", "96", "-leg", "48", "-seed", "1", "-at", "3", "-quiet", "-init",
 		"-sandglass", binary, "-prog", testkit.C(t, source)}
 	if os.Getuid() == 0 {
 		list = append(list, "-uid", strconv.Itoa(who.UID))
@@ -56,7 +56,7 @@ func figure(t *testing.T, text, name string) int {
 func TestMixedLoad(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		text, exit := short(t, who, testkit.Binary(t))
-		for name, want := range map[string]int{"runs": 80, "failures": 0, "wrong verdicts": 0, "leftovers": 0} {
+		for name, want := range map[string]int{"runs": 96, "failures": 0, "wrong verdicts": 0, "leftovers": 0} {
 			if got := figure(t, text, name); got != want {
 				t.Errorf("%s: %d, want %d", name, got, want)
 			}

@@ -129,7 +129,7 @@ func (w *witness) sweep() []string {
 // host is what there is on the host.
 func (w *witness) host() (view, error) {
 	t, err := testkit.Look(w.s.dir)
-	v := view{"process": t.Processes, "mount": t.Mounts, "file": t.Files, "ipc": t.IPC, "net": t.Net, "namespace": namespacesOf(), "key": keys()}
+	v := view{"process": t.Processes, "mount": t.Mounts, "file": t.Files, "ipc": t.IPC, "net": t.Net, "namespace": namespacesOf(), "key": keys(), "socket": sockets()}
 	slices.Sort(w.pending)
 	w.pending = slices.Compact(w.pending)
 	v["cgroup"] = cgroupsOf(w.pending...)

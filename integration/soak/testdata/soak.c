@@ -153,9 +153,125 @@ static void ipc(void) {
     puts("made");
 }
 
+/* ask sends the name server inside one question for an address, and returns the
+   answer's code; ip is then the address, if there is one. */
+static int ask(const char *name, struct in_addr *ip) {
+    unsigned char q[512] = {0x5a, 0x6c, 1, 0, 0, 1}, *p = q + 12;
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(53), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    for (const char *s = name; *s; s += *s == '.') {
+        size_t n = strcspn(s, ".");
+        *p++ = n;
+        memcpy(p, s, n);
+        p += n;
+        s += n;
+    }
+    memcpy(p, "\0\0\1\0\1", 5);
+    int s = socket(AF_INET, SOCK_DGRAM, 0);
+    ssize_t n = -1;
+    if (connect(s, (void *)&to, sizeof to) == 0 && send(s, q, p + 5 - q, 0) > 0) n = recv(s, q, sizeof q, 0);
+    if (n < 12) { perror("name server"); exit(1); }
+    close(s);
+    memcpy(ip, q + n - 4, 4);
+    return q[3] & 15;
+}
+
+/* reach is a connection to a listed host, -1 where it is refused. */
+static int reach(const char *host, long port) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+    int code = ask(host, &a.sin_addr), s = socket(AF_INET, SOCK_STREAM, 0);
+    if (code) { printf("%s: code %d\n", host, code); exit(1); }
+    if (connect(s, (void *)&a, sizeof a) == 0) return s;
+    close(s);
+    return -1;
+}
+
+/* begin has the server do what op says: it has read it when it says it back. */
+static int begin(const char *host, long port, char op) {
+    int s = reach(host, port);
+    char c = 0;
+    if (s < 0 || write(s, &op, 1) != 1 || read(s, &c, 1) != 1 || c != op) { perror("begin"); exit(1); }
+    return s;
+}
+
+/* echo sends n bytes and reads them back, both at once. */
+static void echo(const char *host, long port, long n) {
+    static unsigned char out[65536], in[65536];
+    int s = reach(host, port);
+    long got = 0;
+    for (size_t i = 0; i < sizeof out; i++) out[i] = i * 7 + i / 256;
+    out[0] = 'e';
+    if (fork() == 0) {
+        for (long sent = 0; sent < n;) {
+            size_t at = sent % sizeof out, most = sizeof out - at;
+            ssize_t k = write(s, out + at, n - sent < (long)most ? (size_t)(n - sent) : most);
+            if (k < 0) { perror("write"); _exit(1); }
+            sent += k;
+        }
+        shutdown(s, SHUT_WR);
+        _exit(0);
+    }
+    for (ssize_t k; (k = read(s, in, sizeof in - got % sizeof in)) != 0; got += k) {
+        if (k < 0) { perror("read"); exit(1); }
+        if (memcmp(in, out + got % sizeof out, k)) { say("wrong byte after", got); exit(1); }
+    }
+    close(s);
+    wait(0);
+    say("echoed", got);
+}
+
+/* flood: four processes with as many connections as there are, some kept open,
+   until no more are taken; each counts those that were answered. */
+static void flood(const char *host, long port) {
+    long *answered = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0) {
+            int kept[10] = {0};
+            struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port)};
+            if (ask(host, &a.sin_addr)) _exit(1);
+            for (int n = 0;; n = (n + 1) % 10) {
+                char c = 'h';
+                int s = socket(AF_INET, SOCK_STREAM, 0);
+                if (connect(s, (void *)&a, sizeof a)) {
+                    if (errno == ECONNREFUSED) _exit(0);
+                    close(s);
+                    continue;
+                }
+                if (send(s, &c, 1, MSG_NOSIGNAL) == 1 && read(s, &c, 1) == 1) __atomic_add_fetch(answered, 1, __ATOMIC_SEQ_CST);
+                if (kept[n]) close(kept[n]);
+                kept[n] = s;
+            }
+        }
+    while (wait(0) > 0);
+    say("answered", *answered);
+}
+
+/* leave ends with connections that nobody has closed, one end has, or that are
+   full, and a daemon that holds them too. */
+static void leave(const char *host, long port) {
+    char c;
+    for (int i = 0; i < 3; i++) {
+        begin(host, port, 'h');
+        if (read(begin(host, port, 'w'), &c, 1) != 0) perror("an end");
+        if (i > 0) shutdown(begin(host, port, 's'), SHUT_WR);
+    }
+    daemons(1);
+}
+
+/* unlisted asks for names that are not in the list. */
+static void unlisted(long n) {
+    char name[256];
+    struct in_addr ip;
+    long none = 0;
+    for (long i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "n%ld.%060ld.%060ld.example", i, i, i);
+        none += ask(name, &ip) == 3;
+    }
+    say("no such name", none);
+}
+
 int main(int argc, char **argv) {
     const char *op = argc > 1 ? argv[1] : "";
-    long a = argc > 2 ? atol(argv[2]) : 0;
+    long a = argc > 2 ? atol(argv[2]) : 0, port = argc > 3 ? atol(argv[3]) : 0;
     if (!strcmp(op, "hello")) { puts("hello from C"); return 7; }
     if (!strcmp(op, "hold")) { hold(a); return 0; }
     if (!strcmp(op, "hog")) { hold(a); pauses(); }
@@ -170,6 +286,11 @@ int main(int argc, char **argv) {
     if (!strcmp(op, "foreign")) { foreign(); return 0; }
     if (!strcmp(op, "network")) { network(a); return 0; }
     if (!strcmp(op, "ipc")) { ipc(); return 0; }
+    if (!strcmp(op, "unlisted")) { unlisted(a); return 0; }
+    if (!strcmp(op, "echo") && argc > 4) { echo(argv[2], port, atol(argv[4])); return 0; }
+    if (!strcmp(op, "flood")) { flood(argv[2], port); return 0; }
+    if (!strcmp(op, "leave")) { leave(argv[2], port); return 0; }
+    if (!strcmp(op, "stay")) { begin(argv[2], port, 'h'); puts("ready"); fflush(stdout); pauses(); }
     fprintf(stderr, "soak: %s?\n", op);
     return 2;
 }
