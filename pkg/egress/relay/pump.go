@@ -97,8 +97,12 @@ func (p *pump) run(c *conn, count *atomic.Int64, left *budget) error {
 		}
 		got := p.moved
 		if got == 0 {
-			// First: who sees the end of file and ends in turn finds it counted.
-			c.ended.Add(1)
+			// First: who sees the end of file and ends in turn finds it counted, and
+			// of the last one the verdict: the program's end may be the run's.
+			if c.ended.Add(1) == 2 {
+				c.cut(result.Closed, nil)
+				return nil
+			}
 			return p.to.CloseWrite()
 		}
 		may := left.take(got)

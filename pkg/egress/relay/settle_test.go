@@ -87,6 +87,24 @@ func TestSettleAfterBothEnds(t *testing.T) {
 	}
 }
 
+// The same where the host's end is the last: the program sees it, and ends.
+func TestSettleAfterTheHostsEnd(t *testing.T) {
+	server := listen(t).serve(func(c *net.TCPConn) { io.Copy(c, struct{ io.Reader }{c}) })
+	for range 300 {
+		w := build(t, setup{server: server})
+		client := w.dial()
+		client.Write([]byte("x"))
+		client.CloseWrite()
+		if _, err := io.ReadAll(client); err != nil {
+			t.Fatal(err)
+		}
+		client.Close()
+		w.relay.Settle(patience)
+		w.relay.Close()
+		same(t, w.log.Network().Connections[0], result.Connection{Host: host, Port: server.port, Address: "127.0.0.1", BytesUp: 1, BytesDown: 1, Verdict: result.Closed})
+	}
+}
+
 // A connection that does not come to its end holds the run up for the time that
 // was given, and no longer.
 func TestSettleInVain(t *testing.T) {
