@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -77,8 +78,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// plan ends with what a run here would be refused for, and with nothing where
-// the run would go.
+// plan ends with what a run here would be refused for, every limit by its name, and
+// with nothing where the run would go.
 func TestPlanSaysWhatIsRefused(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		o := testkit.Opts{Who: who, Verb: "plan"}
@@ -90,9 +91,24 @@ func TestPlanSaysWhatIsRefused(t *testing.T) {
 			lines := strings.Split(strings.TrimSpace(out.Stdout), "\n")
 			return strings.TrimSpace(lines[len(lines)-1])
 		}
-		refused := testkit.Run(t, testkit.Opts{Who: who, Strict: true}, "--", "true").Exit == 125
-		if line := last("--", "true"); strings.HasPrefix(line, "a run here would be refused: memory limit: ") != refused {
-			t.Errorf("the run is refused: %v, the plan ends %q", refused, line)
+		for _, flags := range [][]string{{}, {"--allow-degraded", "memory"}, {"--allow-degraded", "cpu,memory"}} {
+			flags = append(flags, "--", "true")
+			run := testkit.Run(t, testkit.Opts{Who: who, Strict: true}, flags...)
+			line := last(flags...)
+			if refused := strings.HasPrefix(line, "a run here would be refused: "); refused != (run.Exit == 125) {
+				t.Errorf("%q: the run ends with %d, the plan %q", flags, run.Exit, line)
+			}
+			if run.Exit != 125 {
+				continue
+			}
+			_, hints := complaint(t, run)
+			lacks := regexp.MustCompile(`--allow-degraded [a-z,]+`).FindAllString(hints[len(hints)-1], -1)
+			if len(lacks) == 0 {
+				t.Fatalf("the hints are %q", hints)
+			}
+			if want := " (" + lacks[len(lacks)-1] + " accepts weaker means)"; !strings.HasSuffix(line, want) {
+				t.Errorf("%q: the plan ends %q, want %q", flags, line, want)
+			}
 		}
 		if line := last("--allow-degraded", "memory,cpu,pids", "--", "true"); !strings.HasSuffix(line, " execve") {
 			t.Errorf("the plan ends %q", line)

@@ -1,6 +1,10 @@
 package cgroup
 
 import (
+	"slices"
+
+	"sandglass/internal/refusal"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -66,6 +70,18 @@ func Describe(o Options) (Host, error) {
 		h.Limits = append(h.Limits, f)
 	}
 	return h, nil
+}
+
+// Refused is the refusal that Create would give for these limits here, nil for
+// none, in the same words.
+func (h *Host) Refused(o Options, l Limits) *refusal.Error {
+	var missing []lack
+	for _, f := range h.Limits {
+		if f.Problem != "" && !o.Allow[f.Limit] && slices.Contains(l.asked(), f.Limit) {
+			missing = append(missing, lack{f.Limit, because(f.Problem, f.Hints...)})
+		}
+	}
+	return refuse(missing)
 }
 
 // canMake asks whether the caller may make a directory. For root every

@@ -193,13 +193,26 @@ func (g *Group) note(s string) { g.notes = append(g.notes, s) }
 // refused is the refusal for the missing limits that Allow does not name, nil
 // when there are none.
 func (g *Group) refused() error {
-	var missing, same []string
-	var first *cause
+	var missing []lack
 	for _, l := range g.lacks {
 		if g.opt.Allow[l.limit] {
 			g.note(l.limit + " limit is not held: " + l.cause.what)
 			continue
 		}
+		missing = append(missing, l)
+	}
+	if r := refuse(missing); r != nil {
+		return r
+	}
+	return nil
+}
+
+// refuse is one refusal for all that is missing, nil for nothing: Create and the
+// forecast say the same.
+func refuse(lacks []lack) *refusal.Error {
+	var missing, same []string
+	var first *cause
+	for _, l := range lacks {
 		missing = append(missing, l.limit)
 		if first == nil {
 			first = l.cause

@@ -63,7 +63,7 @@ type Seccomp struct {
 type Cgroup struct {
 	Tree   string            `json:"tree"`
 	Limits map[string]string `json:"limits"` // parent directory, or why there is none
-	Lacks  string            `json:"-"`      // the first limit that the host cannot hold and the policy asks for
+	Lacks  string            `json:"-"`      // the limits that the host cannot hold and the policy asks for, in the words of a refusal
 }
 
 // Host is who the sandbox is on the host.

@@ -1,8 +1,6 @@
 package sandbox
 
 import (
-	"slices"
-
 	"sandglass/internal/refusal"
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/hostid"
@@ -21,7 +19,8 @@ func Explain(s Spec) (*plan.Explanation, error) {
 	}
 	defer p.Close()
 	r := &runner{spec: &s}
-	host, err := cgroup.Describe(r.cgroupOptions(""))
+	options := r.cgroupOptions("")
+	host, err := cgroup.Describe(options)
 	if err != nil {
 		return nil, err
 	}
@@ -31,10 +30,10 @@ func Explain(s Spec) (*plan.Explanation, error) {
 		tree.Limits[o.Limit] = o.Parent
 		if o.Problem != "" {
 			tree.Limits[o.Limit] = "not to be had: " + o.Problem
-			if tree.Lacks == "" && (o.Limit != cgroup.IO || len(s.Limits.IO) > 0) && !slices.Contains(s.AllowDegraded, o.Limit) {
-				tree.Lacks = o.Limit + " limit: " + o.Problem + " (--allow-degraded " + o.Limit + " accepts weaker means)"
-			}
 		}
+	}
+	if lacks := host.Refused(options, p.Cgroup); lacks != nil {
+		tree.Lacks = lacks.What + " (" + lacks.Hints[len(lacks.Hints)-1] + " accepts weaker means)"
 	}
 	if why != nil && tree.Lacks == "" {
 		tree.Lacks = why.What
