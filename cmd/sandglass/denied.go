@@ -25,11 +25,7 @@ func explainDenials(p *policy.Parsed, res *sandbox.Result) {
 	if res.Network != nil {
 		untold += res.Network.MoreRefused
 	}
-	for _, d := range res.Denied {
-		if d.Errno != "ENOSYS" { // as on an older kernel: libraries have another way
-			list = append(list, told{denial(d, p.Spec.Seccomp), d.Count})
-		}
-	}
+	list = append(list, denied(res.Denied, p.Spec.Seccomp)...)
 	var text strings.Builder
 	for i, l := range list {
 		if i >= mostDenials {
@@ -46,12 +42,39 @@ func explainDenials(p *policy.Parsed, res *sandbox.Result) {
 	}
 }
 
+// denied is what was refused, in words. What libraries do by themselves and go on
+// without comes last, however often it was: who looks for the reason of a failure
+// would be led astray. The result has all of it in its place.
+func denied(rows []result.Denial, profile string) []told {
+	var list, quiet []told
+	var links told
+	for _, d := range rows {
+		switch {
+		case d.Errno == "ENOSYS": // as on an older kernel: libraries have another way
+		case d.What == "socket" && strings.HasPrefix(d.Args, "AF_NETLINK,") && strings.HasSuffix(d.Args, ", 0"): // NETLINK_ROUTE
+			links.count += d.Count
+		case d.Kind == "host" && d.Args != "":
+			quiet = append(quiet, told{denial(d, profile), d.Count})
+		default:
+			list = append(list, told{denial(d, profile), d.Count})
+		}
+	}
+	if links.count > 0 {
+		links.text = "socket(AF_NETLINK) was refused " + times(links.count) +
+			" with EAFNOSUPPORT: libraries ask for the network interfaces when they look up a name, and do without"
+		quiet = append(quiet, links)
+	}
+	return append(list, quiet...)
+}
+
 // denial is one row in words, with what would allow it where something does.
 func denial(d result.Denial, profile string) string {
 	what := d.What
 	switch {
 	case d.Kind == "file":
 		what = "writing " + d.What + " (" + d.Args + ")"
+	case d.Kind == "host" && d.Args != "":
+		what += " (" + d.Args + ")"
 	case d.Args != "":
 		what += "(" + d.Args + ")"
 	}
@@ -62,6 +85,8 @@ func denial(d result.Denial, profile string) string {
 	switch {
 	case d.Kind == "file":
 		return what + " was out of reach " + often + ": only /tmp, /work, HOME, /out and what -v mounts with :rw can be written"
+	case d.Kind == "host" && d.Args != "":
+		return what + " was out of reach " + often + ": nothing leads out by UDP; with a library it may be no more than a question for its own address"
 	case d.Kind == "host" && d.Errno == "":
 		return what + " was out of reach " + often + ": no rule has this port, --allow-host " + refusal.Shell(d.What) + " would add it"
 	case d.Kind == "host":

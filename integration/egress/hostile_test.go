@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -166,7 +167,7 @@ func TestWhatTheListStoppedIsTold(t *testing.T) {
 	each(t, func(t *testing.T, w *world, who testkit.Who) {
 		o := w.attempt(t, who, append(allow("good.example:80", "10.example:80"), "--explain-denials"),
 			try{"named other.example 80", "EAI_NONAME"}, try{"named 10.example 80", "ECONNRESET"},
-			try{"named good.example 8080", "ECONNREFUSED"}, try{"named good.example 80", "data"})
+			try{"named good.example 8080", "ECONNREFUSED"}, try{"named good.example 80", "data"}, try{"udp 192.0.2.1 443", "ENETUNREACH"})
 		told := lines(o.Stderr)
 		for _, want := range []string{
 			"hint: other.example was asked for 2 times: not in the list, --allow-host other.example would add it (port 443)",
@@ -176,14 +177,25 @@ func TestWhatTheListStoppedIsTold(t *testing.T) {
 				t.Errorf("%q is missing in %q", want, told)
 			}
 		}
+		// The C library asks for the interfaces, and by UDP for the order of a name's
+		// two addresses: no attempts, which the last lines tell, or nothing.
 		var hosts []string
+		netlink := 0
 		for _, d := range o.Result.Denied {
-			if d.Kind == "host" {
-				hosts = append(hosts, d.What+" "+d.Program+d.Errno)
+			switch {
+			case d.Kind == "host":
+				hosts = append(hosts, fmt.Sprint(d.Count, " ", d.What, " ", d.Program, d.Args, d.Errno))
+			case d.What == "socket" && d.Args == "AF_NETLINK, SOCK_RAW, 0":
+				netlink += int(d.Count)
 			}
 		}
-		if want := []string{"good.example:8080 python3"}; !slices.Equal(hosts, want) {
-			t.Errorf("out of reach: %q, want %q", hosts, want)
+		slices.Sort(hosts)
+		if want := []string{"1 192.0.2.1:443 python3UDPENETUNREACH", "2 good.example:8080 python3"}; !slices.Equal(hosts, want) || netlink == 0 {
+			t.Errorf("out of reach: %q, want %q; netlink %d", hosts, want, netlink)
+		}
+		if n := len(told); n != 5 || !strings.HasPrefix(told[n-2], "hint: 192.0.2.1:443 (UDP) was out of reach once (python3): ") ||
+			!strings.HasPrefix(told[n-1], fmt.Sprintf("hint: socket(AF_NETLINK) was refused %d times with EAFNOSUPPORT: ", netlink)) {
+			t.Errorf("told %q", told)
 		}
 	})
 }

@@ -95,14 +95,35 @@ func (ns *Owned) Readlink(path string, size int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	buf := make([]byte, size)
 	at := unix.AT_FDCWD
-	v := &visit{calls: []visitCall{{
-		nr: unix.SYS_READLINKAT, a1: uintptr(at), a2: uintptr(unsafe.Pointer(name)),
-		a3: uintptr(unsafe.Pointer(unsafe.SliceData(buf))), a4: uintptr(size),
-	}}}
-	err = ns.visit(v)
+	text, err := ns.read(visitCall{nr: unix.SYS_READLINKAT, a1: uintptr(at), a2: uintptr(unsafe.Pointer(name))}, size)
 	runtime.KeepAlive(name)
+	return text, err
+}
+
+// Getxattr reads an attribute, of at most size bytes, of what a path leads to.
+func (ns *Owned) Getxattr(path, attr string, size int) (string, error) {
+	name, err := unix.BytePtrFromString(path)
+	if err != nil {
+		return "", err
+	}
+	a, err := unix.BytePtrFromString(attr)
+	if err != nil {
+		return "", err
+	}
+	text, err := ns.read(visitCall{nr: unix.SYS_GETXATTR, a1: uintptr(unsafe.Pointer(name)), a2: uintptr(unsafe.Pointer(a))}, size)
+	runtime.KeepAlive(name)
+	runtime.KeepAlive(a)
+	return text, err
+}
+
+// read makes a call whose third and fourth arguments are a buffer and its size,
+// and whose result is how much of it was filled.
+func (ns *Owned) read(c visitCall, size int) (string, error) {
+	buf := make([]byte, size)
+	c.a3, c.a4 = uintptr(unsafe.Pointer(unsafe.SliceData(buf))), uintptr(size)
+	v := &visit{calls: []visitCall{c}}
+	err := ns.visit(v)
 	runtime.KeepAlive(buf)
 	if err != nil {
 		return "", err

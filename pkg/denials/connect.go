@@ -15,9 +15,17 @@ import (
 // maxAddress is struct sockaddr_storage.
 const maxAddress = 128
 
+// argsUDP tells a socket of UDP from one that makes a connection.
+const argsUDP = "UDP"
+
 // connects notes a connection that leads out: the sandbox's network has loopback,
 // what stands for listed hosts, and no route, so one to anywhere else fails with
 // ENETUNREACH.
+//
+// To connect a socket of UDP sends nothing. Libraries do it to learn which of a
+// name's addresses they would send from (RFC 6724), at any port that comes to their
+// mind: where that succeeds nothing was tried, and where it fails the row says what
+// it was.
 func (w *Watch) connects(n *sys.Notification) {
 	size := min(n.Args[2]&0xffffffff, maxAddress)
 	if size < 4 {
@@ -26,19 +34,42 @@ func (w *Watch) connects(n *sys.Notification) {
 	buf := make([]byte, size)
 	got, err := unix.ProcessVMReadv(int(n.PID), []unix.Iovec{{Base: &buf[0], Len: size}},
 		[]unix.RemoteIovec{{Base: uintptr(n.Args[1]), Len: int(size)}}, 0)
-	name := program(n.PID)
-	if err != nil || !sys.NotificationValid(w.listener, n.ID) {
+	if err != nil {
 		return
 	}
 	to := unreachable(buf[:got])
 	if to == "" {
 		return
 	}
-	if addr := address(buf[:got]); !slices.ContainsFunc(w.Local, func(p netip.Prefix) bool { return p.Contains(addr) }) {
-		w.seen.add(row{kind: "host", what: to, errno: "ENETUNREACH", program: name})
-	} else if to := w.unlisted(addr, binary.BigEndian.Uint16(buf[2:]), to); to != "" {
-		w.seen.add(row{kind: "host", what: to, program: name})
+	r := row{kind: "host", what: to, errno: "ENETUNREACH", program: program(n.PID)}
+	if w.isUDP(n) {
+		r.args = argsUDP
 	}
+	if !sys.NotificationValid(w.listener, n.ID) {
+		return
+	}
+	if addr := address(buf[:got]); slices.ContainsFunc(w.Local, func(p netip.Prefix) bool { return p.Contains(addr) }) {
+		r.what, r.errno = w.unlisted(addr, binary.BigEndian.Uint16(buf[2:]), to), ""
+		if r.what == "" || r.args == argsUDP {
+			return
+		}
+	}
+	w.seen.add(r)
+}
+
+// isUDP asks the kernel what the call's socket is: sockets have an attribute with
+// the name of their protocol. The descriptor is the program's, which can exchange it
+// meanwhile, and deceives its own report with that.
+func (w *Watch) isUDP(n *sys.Notification) bool {
+	const attr = "system.sockprotoname"
+	path := "/proc/" + strconv.Itoa(int(n.PID)) + "/fd/" + strconv.Itoa(int(int32(n.Args[0])))
+	var buf [16]byte
+	got, err := unix.Getxattr(path, attr, buf[:])
+	text := string(buf[:max(got, 0)])
+	if err == unix.EACCES && w.Getxattr != nil {
+		text, _ = w.Getxattr(path, attr, len(buf))
+	}
+	return strings.HasPrefix(text, "UDP") // or UDPv6, and a NUL
 }
 
 // address is that of a socket address that unreachable has found whole.
@@ -52,8 +83,7 @@ func address(b []byte) netip.Addr {
 }
 
 // unlisted is a listed host with a port that no rule has: the kernel inside refuses
-// the connection, and nobody else hears of it. Port 0 is a library's question which
-// of its addresses it would send from.
+// the connection, and nobody else hears of it. Nothing is reached at port 0.
 func (w *Watch) unlisted(addr netip.Addr, port uint16, to string) string {
 	if _, listed := slices.BinarySearch(w.Ports, port); listed || port == 0 {
 		return ""

@@ -34,8 +34,10 @@ type Watch struct {
 	// with some are writes elsewhere told.
 	Writable []string
 	// Readlink reads a link of /proc that is not the caller's to read, of at most
-	// size bytes: where the sandbox has an id of its own. nil otherwise.
+	// size bytes, and Getxattr an attribute of what one leads to: where the sandbox
+	// has an id of its own. nil otherwise.
 	Readlink func(path string, size int) (string, error)
+	Getxattr func(path, attr string, size int) (string, error)
 
 	base     []bpfvm.Insn // what the profile says
 	filter   []byte       // what the program gets

@@ -174,7 +174,7 @@ func (s *session) enterable() error {
 	}
 	s.end.Owned = ns
 	if s.box.Denials != nil {
-		s.box.Denials.Readlink = ns.Readlink
+		s.box.Denials.Readlink, s.box.Denials.Getxattr = ns.Readlink, ns.Getxattr
 	}
 	return nil
 }
