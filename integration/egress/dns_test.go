@@ -97,9 +97,9 @@ func TestRebinding(t *testing.T) {
 			w.names.mu.Lock()
 			w.names.zones[fmt.Sprintf("r%d.example", i)] = func(n int) answer {
 				if n <= 2 { // A and AAAA
-					return answer{addrs: addrs(good4)}
+					return answer{Addrs: addrs(good4)}
 				}
-				return answer{addrs: addrs(to)}
+				return answer{Addrs: addrs(to)}
 			}
 			w.names.mu.Unlock()
 		}

@@ -40,6 +40,20 @@ func TestConnectionsInAll(t *testing.T) {
 	})
 }
 
+// TestAttemptsCount: each address that is tried counts, so that a name with many
+// of them makes no more of the limit.
+func TestAttemptsCount(t *testing.T) {
+	each(t, func(t *testing.T, w *world, who testkit.Who) {
+		s := w.serve(t, w.internet, other4+":7000", echo) // and good4, the name's first, refuses
+		o := w.python(t, who, "conn.py", append(allow("several.example:7000"), "--net-connections-total", "5"), "many", "8", "closed", "several.example")
+		printed(t, o, "[('ECONNREFUSED', 5), ('ECONNRESET', 1), ('x', 2)]\n")
+		if n := len(s.accepted); n != 2 {
+			t.Errorf("the server saw %d connections, want 2", n)
+		}
+		connections(t, o, "several.example:7000 "+other4+" closed", "several.example:7000 "+good4+" unreachable")
+	})
+}
+
 // TestBytesUp: what leaves is the limit, to the byte.
 func TestBytesUp(t *testing.T) {
 	each(t, func(t *testing.T, w *world, who testkit.Who) {

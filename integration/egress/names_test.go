@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -21,19 +20,14 @@ type nameServer struct {
 	asked map[string]int
 }
 
-// answer is what a name has.
-type answer struct {
-	addrs  []netip.Addr
-	code   dnsmessage.RCode
-	silent bool
-}
+type answer = testkit.Names
 
 func always(list ...string) func(int) answer {
-	return func(int) answer { return answer{addrs: addrs(list...)} }
+	return func(int) answer { return answer{Addrs: addrs(list...)} }
 }
 
 func code(c dnsmessage.RCode) func(int) answer {
-	return func(int) answer { return answer{code: c} }
+	return func(int) answer { return answer{Code: c} }
 }
 
 // zone are the names that every test has.
@@ -56,9 +50,10 @@ func zone() map[string]func(int) answer {
 		"mapped.example":                 always("::ffff:127.0.0.1"),
 		"nat64.example":                  always(nat64),
 		"mixed.example":                  always(private4, "127.0.0.1", good4),
+		"several.example":                always(good4, other4),
 		"dead.example":                   always(dead4),
 		"fail.example":                   code(dnsmessage.RCodeServerFailure),
-		"stuck.example":                  func(int) answer { return answer{silent: true} },
+		"stuck.example":                  func(int) answer { return answer{Silent: true} },
 		"search.example":                 always(other4),
 		"nothere.example.search.example": always(other4),
 	}
@@ -113,37 +108,7 @@ func (s *nameServer) streams(l net.Listener) {
 	})
 }
 
-func (s *nameServer) reply(msg []byte) []byte {
-	var p dnsmessage.Parser
-	h, err := p.Start(msg)
-	if err != nil {
-		return nil
-	}
-	q, err := p.Question()
-	if err != nil {
-		return nil
-	}
-	a := s.look(strings.ToLower(strings.TrimSuffix(q.Name.String(), ".")))
-	if a.silent {
-		return nil
-	}
-	b := dnsmessage.NewBuilder(nil, dnsmessage.Header{ID: h.ID, Response: true, Authoritative: true, RecursionAvailable: true, RCode: a.code})
-	b.EnableCompression()
-	b.StartQuestions()
-	b.Question(q)
-	b.StartAnswers()
-	head := dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 1}
-	for _, addr := range a.addrs {
-		switch {
-		case addr.Is4() && q.Type == dnsmessage.TypeA:
-			b.AResource(head, dnsmessage.AResource{A: addr.As4()})
-		case addr.Is6() && q.Type == dnsmessage.TypeAAAA:
-			b.AAAAResource(head, dnsmessage.AAAAResource{AAAA: addr.As16()})
-		}
-	}
-	reply, _ := b.Finish()
-	return reply
-}
+func (s *nameServer) reply(msg []byte) []byte { return testkit.Reply(msg, s.look) }
 
 func (s *nameServer) look(name string) answer {
 	s.mu.Lock()
@@ -154,7 +119,7 @@ func (s *nameServer) look(name string) answer {
 		f = always(good4)
 	}
 	if f == nil {
-		return answer{code: dnsmessage.RCodeNameError}
+		return answer{Code: dnsmessage.RCodeNameError}
 	}
 	return f(s.asked[name])
 }

@@ -45,12 +45,12 @@ def hold():
     print("over", flush=True)
     os._exit(0)
 
-def many(count, held):
+def many(count, held, *host):
     """Opens count connections; each says whether it got an answer."""
     got, keep = {}, []
     for i in range(int(count)):
         def f():
-            s = dial()
+            s = dial(*host)
             keep.append(s)
             s.settimeout(20)
             s.sendall(b"x")

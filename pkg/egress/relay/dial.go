@@ -80,7 +80,7 @@ func (c *conn) dial(addrs []netip.Addr) bool {
 	c.dialling(order[0])
 	ctx, cancel := context.WithTimeout(c.ctx, dialTime)
 	defer cancel()
-	out, addr, err := race(ctx, order, c.dialOne, reset)
+	out, addr, err := race(ctx, order, c.s.count, c.dialOne, reset)
 	if err == nil {
 		return c.dialledTo(out, addr)
 	}

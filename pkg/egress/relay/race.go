@@ -28,12 +28,19 @@ type attempt[C any] struct {
 // them in their order, the next one when the last has failed or has had its
 // time. It returns when all attempts have ended; those that connect too late are
 // dropped. The error is the first address's.
-func race[C any](ctx context.Context, addrs []netip.Addr, dial func(context.Context, netip.Addr) (C, error), drop func(C)) (won C, at netip.Addr, err error) {
+//
+// Each address after the first one asks more, and where it says no there are none:
+// whoever answers for the name chooses the addresses, up to 16 for each connection.
+func race[C any](ctx context.Context, addrs []netip.Addr, more func() bool, dial func(context.Context, netip.Addr) (C, error), drop func(C)) (won C, at netip.Addr, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ended := make(chan attempt[C])
 	next, open := 0, 0
 	begin := func() {
+		if next > 0 && !more() {
+			next = len(addrs)
+			return
+		}
 		n := next
 		next, open = next+1, open+1
 		go func() {

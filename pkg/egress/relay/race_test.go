@@ -29,6 +29,7 @@ var (
 // far is a host of the test's clock: what each of its addresses does.
 type far struct {
 	does map[string]what
+	left int // attempts after the first that may be made
 	mu   sync.Mutex
 	log  []string
 	from time.Time
@@ -40,6 +41,11 @@ type what struct {
 	after time.Duration
 	err   error
 	deaf  bool
+}
+
+func (f *far) more() bool {
+	f.left--
+	return f.left >= 0
 }
 
 func (f *far) note(format string, args ...any) {
@@ -112,7 +118,7 @@ func TestRace(t *testing.T) {
 				if c.limit > 0 {
 					time.AfterFunc(c.limit, cancel)
 				}
-				f := &far{does: c.does, from: time.Now()}
+				f := &far{does: c.does, left: len(c.does), from: time.Now()}
 				won, at, err := raceTo(ctx, f, t.Error)
 				if want := c.won; won != want || err != c.err || want != "" && at.String() != want {
 					t.Errorf("%q, %v, %v, want %q, %v", won, at, err, c.won, c.err)
@@ -134,7 +140,7 @@ func raceTo(ctx context.Context, f *far, drop func(...any)) (string, netip.Addr,
 		addrs = append(addrs, netip.MustParseAddr(a))
 	}
 	slices.SortFunc(addrs, netip.Addr.Compare)
-	return race(ctx, addrs, f.dial, func(c string) { drop(c, " was dropped") })
+	return race(ctx, addrs, f.more, f.dial, func(c string) { drop(c, " was dropped") })
 }
 
 // story is what was done. Those that end at one moment end in any order.
@@ -155,7 +161,7 @@ func endings(a, b string) bool {
 // One that connects when another has won is closed, and waited for.
 func TestRaceDropsTheLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &far{does: map[string]what{"1.0.0.1": {after: 400 * ms, deaf: true}, "1.0.0.2": {after: 50 * ms}}, from: time.Now()}
+		f := &far{does: map[string]what{"1.0.0.1": {after: 400 * ms, deaf: true}, "1.0.0.2": {after: 50 * ms}}, left: 1, from: time.Now()}
 		var dropped []string
 		won, at, err := raceTo(t.Context(), f, func(c ...any) { dropped = append(dropped, fmt.Sprint(c...)) })
 		if won != "1.0.0.2" || at.String() != won || err != nil {
@@ -171,7 +177,7 @@ func TestRaceDropsTheLate(t *testing.T) {
 // time of the host.
 func TestRaceTriesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &far{does: map[string]what{}, from: time.Now()}
+		f := &far{does: map[string]what{}, left: 15, from: time.Now()}
 		for i := range 16 {
 			f.does[fmt.Sprintf("1.0.0.%d", i+1)] = what{}
 		}
@@ -188,6 +194,29 @@ func TestRaceTriesAll(t *testing.T) {
 			t.Errorf("%q", begun)
 		}
 	})
+}
+
+// The attempts that a run may make are used up, at a failure or at a delay: those
+// that have begun go on, and there are no others.
+func TestRaceWithoutMore(t *testing.T) {
+	for _, c := range []struct {
+		left int
+		does map[string]what
+		err  error
+		log  string
+	}{
+		{0, map[string]what{"1.0.0.1": {after: ms, err: errRefuses}, "1.0.0.2": {after: ms}}, errRefuses, "1.0.0.1 0s"},
+		{1, map[string]what{"1.0.0.1": {after: ms, err: errRefuses}, "1.0.0.2": {after: ms, err: errSilent}, "1.0.0.3": {after: ms}}, errRefuses, "1.0.0.1 0s, 1.0.0.2 1ms"},
+		{0, map[string]what{"1.0.0.1": {}, "1.0.0.2": {after: ms}}, errSilent, "1.0.0.1 0s, 1.0.0.1 given up 10s"},
+		{0, map[string]what{"1.0.0.1": {after: 300 * ms}, "1.0.0.2": {after: ms}}, nil, "1.0.0.1 0s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &far{does: c.does, left: c.left, from: time.Now()}
+			if _, _, err := raceTo(t.Context(), f, t.Error); err != c.err || f.story() != c.log {
+				t.Errorf("%v after\n%s\nwant %v after\n%s", err, f.story(), c.err, c.log)
+			}
+		})
+	}
 }
 
 func TestTakeTurns(t *testing.T) {

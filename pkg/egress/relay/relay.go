@@ -215,7 +215,9 @@ func (s *Server) take(in *net.TCPConn) bool {
 }
 
 // count takes one from the connections that a run may make, whatever becomes of
-// it: one that is refused costs the host work too.
+// it: one that is refused costs the host work too. Each address of a host that is
+// tried is one: else a name with 16 of them would have the host knock at 16 times as
+// many doors as the limit says.
 func (s *Server) count() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
