@@ -316,6 +316,8 @@ var mutations = []mutation{
 	{control: "connections in all", pkg: "egress", fail: []string{"TestConnectionsInAll"}, edits: []edit{
 		{"pkg/egress/relay/relay.go", "	if s.total++; s.total == s.cfg.Limits.Total {", "	if s.total++; false {"},
 		{"pkg/egress/relay/relay.go", "	if s.total >= s.cfg.Limits.Total {", "	if false {"}}},
+	{control: "attempts counted", pkg: "egress", fail: []string{"TestAttemptsCount"}, edits: []edit{
+		{"pkg/egress/relay/dial.go", "race(ctx, order, c.s.count, ", "race(ctx, order, func() bool { return true }, "}}},
 	{control: "bytes of the run", pkg: "egress", fail: []string{"TestBytesUp", "TestBytesDown"}, edits: []edit{
 		{"pkg/egress/relay/budget.go", "		got := min(int64(n), left)\n", "		got := int64(n)\n"}}},
 	{control: "rate", pkg: "egress", fail: []string{"TestRate"}, edits: []edit{
@@ -393,6 +395,10 @@ var mutations = []mutation{
 		{"pkg/session/queue.go", "		r.stop()\n", ""}}},
 	{control: "names of files below /work", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
 		{"pkg/policy/validate_files.go", "		case e == \"..\":\n", "		case false:\n"}}},
+	{control: "a session without a network stays so", pkg: "session", fail: []string{"TestHostsThatAreRefused"}, edits: []edit{
+		{"pkg/policy/session.go", "		if v, ok := old.given[name]; ok {", "		if v, ok := old.given[name]; ok && false {"}}},
+	{control: "lists of requests apart", pkg: "session", fail: []string{"TestHostsOfRuns"}, edits: []edit{
+		{"pkg/policy/session.go", "	err := d.host.complete(&p, func() error {\n", "	d.base.Spec.Hosts = p.Spec.Hosts\n	err := d.host.complete(&p, func() error {\n"}}},
 	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
 		{"pkg/plan/file.go", "real, err := b.judge(\"file\", f.Source, false)", "real, err := filepath.EvalSymlinks(f.Source)"}}},
 }
