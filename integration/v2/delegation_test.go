@@ -14,8 +14,20 @@ import (
 
 const uid = 1000
 
-// scope runs sandglass as an ordinary user in a scope that systemd delegates.
-func scope(t *testing.T, flags string) (string, error) {
+// needSystemd skips where no systemd is the first process, and starts the user's.
+func needSystemd(t *testing.T) {
+	t.Helper()
+	if text, _ := os.ReadFile("/proc/1/comm"); string(text) != "systemd\n" {
+		testkit.Skip(t, "systemd as PID 1", strings.TrimSpace(string(text)))
+	}
+	if out, err := exec.Command("systemctl", "start", fmt.Sprintf("user@%d.service", uid)).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+}
+
+// scope runs a command in sandglass, as an ordinary user in a scope that systemd
+// delegates.
+func scope(t *testing.T, flags string, command ...string) (string, error) {
 	t.Helper()
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
@@ -24,7 +36,8 @@ func scope(t *testing.T, flags string) (string, error) {
 	args := []string{"--reuid", u.Uid, "--regid", u.Gid, "--init-groups", "env", "-i", "HOME=" + u.HomeDir, "PATH=/usr/bin:/bin",
 		"XDG_RUNTIME_DIR=/run/user/" + u.Uid, "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/" + u.Uid + "/bus",
 		"systemd-run", "--user", "--quiet", "--scope", "-p", "Delegate=yes", testkit.Binary(t), "run"}
-	out, err := exec.Command("setpriv", append(append(args, strings.Fields(flags)...), "--", "cat", "/sys/fs/cgroup/memory.max")...).CombinedOutput()
+	args = append(append(args, strings.Fields(flags)...), "--")
+	out, err := exec.Command("setpriv", append(args, command...)...).CombinedOutput()
 	return string(out), err
 }
 
@@ -32,18 +45,14 @@ func scope(t *testing.T, flags string) (string, error) {
 // with the drop-in for it, and holds when the hints were pasted as they stand.
 func TestDelegation(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2", "systemd-run")
-	if text, _ := os.ReadFile("/proc/1/comm"); string(text) != "systemd\n" {
-		testkit.Skip(t, "systemd as PID 1", strings.TrimSpace(string(text)))
-	}
-	if out, err := exec.Command("systemctl", "start", fmt.Sprintf("user@%d.service", uid)).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if out, err := scope(t, "--memory 64m"); err != nil || out != "67108864\n" {
+	needSystemd(t)
+	limits := []string{"cat", "/sys/fs/cgroup/memory.max"}
+	if out, err := scope(t, "--memory 64m", limits...); err != nil || out != "67108864\n" {
 		t.Fatalf("in a delegated scope: %v: %q", err, out)
 	}
 	node, _ := disk(t, "/var/tmp")
 	limit := "--memory 64m --device-write-bps " + node + ":1m"
-	out, err := scope(t, limit)
+	out, err := scope(t, limit, limits...)
 	const what = "sandglass: error: io limit: the io controller is not available in /sys/fs/cgroup/user.slice/"
 	if err == nil || !strings.HasPrefix(out, what) || !strings.Contains(out, "(available: cpu memory pids)\n") {
 		t.Fatalf("without io: %v: %q, want %q", err, out, what)
@@ -55,7 +64,7 @@ func TestDelegation(t *testing.T) {
 			t.Fatalf("the hint %q: %v: %s", hint, err, text)
 		}
 	}
-	if out, err := scope(t, limit); err != nil || out != "67108864\n" {
+	if out, err := scope(t, limit, limits...); err != nil || out != "67108864\n" {
 		t.Errorf("after the hints: %v: %q", err, out)
 	}
 }

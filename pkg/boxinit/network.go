@@ -35,6 +35,9 @@ func openNetwork(b *box) error {
 		return &mount.Error{Op: "socket of the resolver", Errno: err.(unix.Errno)}
 	}
 	fds = append(fds, packet)
+	if err := tryPackets(packet, b.cfg.Routes); err != nil {
+		return &mount.Error{Op: "packet inside", Errno: err.(unix.Errno)}
+	}
 	for _, port := range b.cfg.Ports {
 		fd, err := listenOn(int(port), v6)
 		if err != nil {
@@ -61,6 +64,22 @@ func addRoutes(routes []wire.Route) (v6 bool, err error) {
 		}
 	}
 	return v6, nil
+}
+
+// tryPackets sends nothing to nobody, inside: a control group's filter on addresses
+// (IPAddressDeny= of a unit) holds for the loopback of every namespace too. The
+// program would wait for connections that nobody sees, without a word of why.
+func tryPackets(packet int, routes []wire.Route) error {
+	const discard = 9
+	for _, r := range append([]wire.Route{{Addr: []byte{127, 0, 0, 1}}}, routes...) {
+		if len(r.Addr) != 4 {
+			continue
+		}
+		if err := unix.Sendto(packet, nil, 0, &unix.SockaddrInet4{Port: discard, Addr: [4]byte(r.Addr)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func resolverSocket() (int, error) {

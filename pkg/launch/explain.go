@@ -76,7 +76,7 @@ func explainStep(e *Ending, step string, errno syscall.Errno) {
 			e.Error += " (an outer container listens to system calls already, and the kernel has one listener for a process)"
 			e.Hints = append(e.Hints, "leave --explain-denials out")
 		}
-	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL, unix.EROFS:
+	case unix.EPERM, unix.EACCES, unix.ENOSYS, unix.EINVAL, unix.EROFS, unix.EAFNOSUPPORT:
 		c := causes.StepFailed(step, errno)
 		if c.Text != "" {
 			e.Error += " (" + c.Text + ")"

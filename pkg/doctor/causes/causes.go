@@ -137,6 +137,17 @@ func (h host) stepFailed(step string, errno syscall.Errno) Cause {
 	switch {
 	case errno == syscall.ENOSYS:
 		return h.noCall("this kernel lacks the system call")
+	case step == "packet inside" && errno == syscall.EPERM:
+		return Cause{
+			Text: "a filter on addresses of the control group holds for the sandbox's own loopback too",
+			Hints: []string{"systemctl edit UNIT   # IPAddressAllow=localhost 198.18.0.0/15 fd73:616e:6467::/64 and what is listed, beside IPAddressDeny=",
+				"bpftool cgroup tree   # whose filter it is"},
+		}
+	case errno == syscall.EAFNOSUPPORT && step == "route of the listed hosts":
+		return Cause{
+			Text:  "a list of hosts needs a socket of netlink, which the seccomp filter that this process is under refuses",
+			Hints: []string{"systemctl edit UNIT   # RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK"},
+		}
 	case denied && h.appArmorRestricts():
 		return h.appArmor()
 	case denied && h.confinedBy() != "":

@@ -117,6 +117,9 @@ func TestStepFailed(t *testing.T) {
 			"AppArmor keeps programs in unprivileged user namespaces from mounting (kernel.apparmor_restrict_unprivileged_userns is 1)"},
 		{"start program: seccomp", syscall.EINVAL, plain, "seccomp filters are not built into this kernel"},
 		{"start program: seccomp", syscall.ENOMEM, plain, ""},
+		{"packet inside", syscall.EPERM, plain, "a filter on addresses of the control group holds for the sandbox's own loopback too"},
+		{"route of the listed hosts", syscall.EAFNOSUPPORT, plain, "a list of hosts needs a socket of netlink, which the seccomp filter that this process is under refuses"},
+		{"loopback", syscall.EAFNOSUPPORT, plain, ""},
 	} {
 		if got := fake(t, 1000, c.files).stepFailed(c.step, c.errno); got.Text != c.text {
 			t.Errorf("%s, %v:\n got %s\nwant %s", c.step, c.errno, got.Text, c.text)
