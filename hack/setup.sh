@@ -15,6 +15,9 @@ test="$demo
 bash bash
 perl perl-base
 git git
+gpg gpg
+gpg-agent gpg-agent
+gpgconf gpgconf
 pkg-config pkg-config
 /usr/include/seccomp.h libseccomp-dev
 newuidmap uidmap

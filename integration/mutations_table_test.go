@@ -385,6 +385,22 @@ var mutations = []mutation{
 		{"pkg/policy/session.go", "		if err := d.host.namedImage(&p); err != nil {\n			return err\n		}\n", ""}}},
 	{control: "helper that others could change", pkg: "image", fail: []string{"TestVerbFindsItsBinary"}, edits: []edit{
 		{"cmd/sandglass/helper.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
+	{control: "lists of packages signed", pkg: "image", fail: []string{"TestPackagesThatAreNotWhatWasSigned"}, edits: []edit{
+		{"pkg/image/apt/apt.go", "`Acquire::AllowInsecureRepositories \"false\";`", "`Acquire::AllowInsecureRepositories \"true\";`"},
+		{"pkg/image/apt/apt.go", "`APT::Get::AllowUnauthenticated \"false\";`", "`APT::Get::AllowUnauthenticated \"true\";`"}}},
+	{control: "packages by their digests", pkg: "image", fail: []string{"TestChangedDownload"}, edits: []edit{
+		{"pkg/image/apt/packages.go", "hex.EncodeToString(h.Sum(nil)) != p.Sum {", "len(h.Sum(nil)) == 0 {"}}},
+	{control: "sources that nobody checks", pkg: "pkg/image/apt", fail: []string{"TestUncheckedSources"}, edits: []edit{
+		{"pkg/image/apt/source.go", "m != \"\" {", "m != \"\" && false {"}}},
+	{control: "names of packages", pkg: "image", fail: []string{"TestHostileRecipes"}, edits: []edit{
+		{"pkg/image/recipe/words.go", "if len(s) < 2 || len(s) > 128", "if false && len(s) > 128"},
+		{"pkg/image/recipe/words.go", "|| strings.HasSuffix(s, \"-\") {", "&& false {"}}},
+	{control: "words of a mirror", pkg: "image", fail: []string{"TestHostileRecipes"}, edits: []edit{
+		{"pkg/image/apt/source.go", "if !goodURL.MatchString(s.URL) {", "if s.URL == \"\" {"}}},
+	{control: "manifest of all files", pkg: "image", fail: []string{"TestBuiltOfPackages"}, edits: []edit{
+		{"pkg/image/build/build.go", "		if n.Kind != tree.File {\n", "		if n.Kind != tree.File || n.Size < 10 {\n"}}},
+	{control: "private files of the host", pkg: "pkg/image/build", fail: []string{"TestHostLeavesPrivateFiles"}, edits: []edit{
+		{"pkg/image/build/host.go", "|| !h.private && st.Mode().Perm()&0o004 == 0 {", "{"}}},
 	{control: "length of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{
 		{"pkg/session/reader.go", "tooLong = tooLong || len(l.buf)+len(part) > l.most; tooLong", "tooLong = false; tooLong"}}},
 	{control: "characters of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{

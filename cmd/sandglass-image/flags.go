@@ -17,7 +17,11 @@ type options struct {
 	force  bool
 	json   bool
 	limits unpack.Limits
-	rest   []string
+	lock   string // of a build
+
+	mirror, suite, keyring string
+
+	rest []string
 }
 
 // words is what stands beside the flags of a verb: exactly n, at least one for -1,
@@ -81,6 +85,11 @@ func (o *options) set(name, value string) (err error) {
 		o.json = true
 	case "name":
 		o.name = value
+	case "lock", "mirror", "suite", "keyring":
+		if value == "" {
+			return refusal.Newf("it is empty")
+		}
+		*map[string]*string{"lock": &o.lock, "mirror": &o.mirror, "suite": &o.suite, "keyring": &o.keyring}[name] = value
 	case "max-files":
 		o.limits.Files, err = policy.ParseCount(value)
 	case "max-bytes":

@@ -1,5 +1,5 @@
-// Command sandglass-image imports images for sandglass run, and keeps the store
-// of them. It is a binary of its own, which `sandglass image` starts: what reads
+// Command sandglass-image imports and builds images for sandglass run, and keeps
+// the store of them. It is a binary of its own, which `sandglass image` starts: what reads
 // archives and unpacks them is linked here and nowhere else.
 package main
 
@@ -33,7 +33,7 @@ func dispatch(args []string) int {
 	}
 	verbs := map[string]func([]string) (int, error){
 		"import": importVerb, "list": listVerb, "ls": listVerb, "show": showVerb, "verify": verifyVerb,
-		"rm": removeVerb, "prune": pruneVerb, "export": exportVerb,
+		"build": buildVerb, "from-host": fromHostVerb, "rm": removeVerb, "prune": pruneVerb, "export": exportVerb,
 	}
 	verb := verbs[args[0]]
 	if verb == nil {

@@ -7,6 +7,8 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/manifest"
+	"sandglass/pkg/image/store"
 	"sandglass/pkg/policy"
 )
 
@@ -95,19 +97,29 @@ func showVerb(args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	_, img, err := openImage(o.rest[0])
+	s, img, err := openImage(o.rest[0])
 	if err != nil {
 		return 0, err
 	}
 	defer img.Close()
-	if o.json {
-		return emitJSON(map[string]any{"id": img.ID, "image": &img.Meta})
+	text, err := store.Manifest(s, img)
+	if err != nil {
+		return 0, err
 	}
-	return emit(describe(img)), nil
+	m := &manifest.Manifest{}
+	if text != "" {
+		if m, err = manifest.Parse(text); err != nil {
+			return 0, err
+		}
+	}
+	if o.json {
+		return emitJSON(map[string]any{"id": img.ID, "image": &img.Meta, "origin": m.Origin, "packages": m.Packages, "manifest": m.Files})
+	}
+	return emit(describe(img, m)), nil
 }
 
 // describe is an image for people. Every word of the image's own is quoted.
-func describe(img *image.Image) string {
+func describe(img *image.Image, m *manifest.Manifest) string {
 	var b strings.Builder
 	line := func(name string, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
@@ -133,6 +145,12 @@ func describe(img *image.Image) string {
 	line("workdir", "%s", words([]string{c.WorkingDir}))
 	if c.User != "" {
 		line("user", "%s: not obeyed, --user says who a program is", refusal.Word(c.User))
+	}
+	if m.Origin != "" {
+		line("from", "%s", refusal.Line(m.Origin))
+	}
+	for _, p := range m.Packages {
+		line("package", "%s %s %s", refusal.Word(p.Name), refusal.Word(p.Version), refusal.Word(p.Architecture))
 	}
 	for i, l := range img.Layers {
 		line("layer", "%d %s %s", i+1, l.Digest, policy.FormatSize(l.Bytes))

@@ -25,6 +25,8 @@ type home struct {
 	who testkit.Who
 	dir string
 	set []string // the environment, instead of the one that names dir
+
+	cache string // packages, "" for a directory of its own
 }
 
 func newHome(t *testing.T, who testkit.Who) *home {
@@ -42,7 +44,11 @@ func (h *home) env() []string {
 	if h.set != nil {
 		return h.set
 	}
-	return []string{"XDG_DATA_HOME=" + h.dir}
+	cache := h.cache
+	if cache == "" {
+		cache = h.dir + "/cache"
+	}
+	return []string{"XDG_DATA_HOME=" + h.dir, "XDG_CACHE_HOME=" + cache, "PATH=" + os.Getenv("PATH")}
 }
 
 // refused expects that the tool, or a run, ends with 125 and says what.

@@ -31,7 +31,8 @@ type Meta struct {
 	Architecture string  `json:"architecture,omitempty"` // Go's name, "" where the archive said none
 	Config       Config  `json:"config"`
 	Layers       []Layer `json:"layers"`
-	Tree         string  `json:"tree"` // digest of the list of files
+	Tree         string  `json:"tree"`               // digest of the list of files
+	Manifest     string  `json:"manifest,omitempty"` // of what it was built of
 	Files        int64   `json:"files"`
 	Dirs         int64   `json:"dirs"`
 	Links        int64   `json:"links"`
@@ -120,7 +121,7 @@ func (i *Image) load() error {
 	if err := Flock(int(i.Lock.Fd()), unix.LOCK_SH); err != nil {
 		return err
 	}
-	if err := private(int(i.Lock.Fd())); err != nil {
+	if err := Private(int(i.Lock.Fd())); err != nil {
 		return err
 	}
 	text, err := readAll(i.Lock, MaxMeta)
@@ -135,7 +136,7 @@ func (i *Image) load() error {
 	if err := d.Decode(&i.Meta); err != nil {
 		return err
 	}
-	if _, err := d.Token(); err != io.EOF || i.Schema != Schema || !IsDigest(i.Tree) {
+	if _, err := d.Token(); err != io.EOF || i.Schema != Schema || !IsDigest(i.Tree) || i.Manifest != "" && !IsDigest(i.Manifest) {
 		return errContent
 	}
 	return nil

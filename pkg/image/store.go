@@ -7,7 +7,7 @@
 //	STORE/lock            held while names and images are added or taken away
 //	STORE/names/NAME      the digest that a name means
 //	STORE/images/HEX/     one image: image.json, whose SHA-256 is HEX; tree, the list
-//	                      of its files; rootfs, the files
+//	                      of its files; rootfs, the files; manifest, of a built one
 //	STORE/files/KEY       content that several images share, by hard links
 //	STORE/tmp/...         work in progress, locked by who does it
 //
@@ -42,6 +42,8 @@ const (
 	MetaFile  = "image.json"
 	TreeFile  = "tree"
 	RootDir   = "rootfs"
+
+	ManifestFile = "manifest" // of an image that was built here
 )
 
 // maxNames bounds how many names of a store are read.
@@ -91,7 +93,7 @@ func OpenAt(at string) (*Store, error) {
 	if err != nil {
 		return nil, refusal.Newf("image store %s: %v", refusal.Word(real), err).Hint("ls -ld -- %s", refusal.Shell(real))
 	}
-	if err := private(fd); err != nil {
+	if err := Private(fd); err != nil {
 		unix.Close(fd)
 		return nil, refusal.Newf("image store %s: %v", refusal.Word(real), err).
 			Hint("ls -ld -- %s", refusal.Shell(real)).
@@ -153,8 +155,8 @@ var (
 	errOpen  = errors.New("others can write to it, and could put their programs in its images")
 )
 
-// private says that nobody but this user can change an open file or directory.
-func private(fd int) error {
+// Private says that nobody but this user can change an open file or directory.
+func Private(fd int) error {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return err

@@ -23,6 +23,7 @@ type Language struct {
 	// of an unknown kind, whose interpreter cannot be known without running it.
 	binary bool
 	etc    []string // configuration outside /usr without which it does not start, see config
+	lib    []string // below the prefix, where distributions keep its standard library; one * allowed
 }
 
 // Languages is the table. It holds constants only, so that it costs no
@@ -34,7 +35,7 @@ var Languages = [...]Language{
 		binary: true},
 	{Name: "node", Aliases: []string{"js", "javascript", "nodejs"}, Commands: []string{"node", "nodejs"},
 		Extensions: []string{".js", ".mjs", ".cjs"}, File: "main.js", Package: "nodejs",
-		marks: []string{"lib/node_modules/npm", "include/node", "share/doc/node"}, binary: true},
+		marks: []string{"lib/node_modules/npm", "include/node", "share/doc/node"}, binary: true, lib: []string{"share/nodejs"}},
 	{Name: "typescript", Aliases: []string{"ts"}, Commands: []string{"deno", "bun", "node"},
 		Extensions: []string{".ts", ".mts"}, File: "main.ts", marks: []string{"lib/node_modules/npm", "include/node"}},
 	{Name: "sh", Aliases: []string{"shell"}, Commands: []string{"sh", "bash"},
@@ -43,28 +44,29 @@ var Languages = [...]Language{
 		Extensions: []string{".bash"}, File: "main.sh", Package: "bash"},
 	{Name: "ruby", Aliases: []string{"rb"}, Commands: []string{"ruby"},
 		Extensions: []string{".rb"}, File: "main.rb", Package: "ruby",
-		marks: []string{"lib/ruby"}, binary: true},
+		marks: []string{"lib/ruby"}, binary: true, lib: []string{"lib/ruby", "lib/*/ruby"}},
 	{Name: "perl", Aliases: []string{"pl"}, Commands: []string{"perl"},
 		Extensions: []string{".pl"}, File: "main.pl", Package: "perl",
-		marks: []string{"lib/perl5", "lib/5.*"}, binary: true},
+		marks: []string{"lib/perl5", "lib/5.*"}, binary: true, lib: []string{"share/perl", "share/perl5", "lib/*/perl", "lib/*/perl-base"}},
 	{Name: "php", Commands: []string{"php"},
 		Extensions: []string{".php"}, File: "main.php", Package: "php-cli",
-		marks: []string{"lib/php"}, binary: true},
+		marks: []string{"lib/php"}, binary: true, lib: []string{"lib/php", "share/php"}},
 	{Name: "lua", Commands: []string{"lua", "lua5.4", "lua5.3", "lua5.1", "luajit"},
 		Extensions: []string{".lua"}, File: "main.lua", Package: "lua5.4", marks: []string{"share/lua", "lib/lua"}},
 	{Name: "r", Aliases: []string{"rscript"}, Commands: []string{"Rscript", "R"}, wraps: true,
 		Extensions: []string{".r"}, File: "main.R", Package: "r-base-core", marks: []string{"lib/R", "lib64/R"},
-		etc: []string{"/etc/R/ldpaths", "/etc/R/Renviron"}},
+		etc: []string{"/etc/R/ldpaths", "/etc/R/Renviron"}, lib: []string{"lib/R", "share/R"}},
 	{Name: "java", Commands: []string{"java"},
 		Extensions: []string{".java"}, File: "Main.java", Package: "default-jdk-headless",
 		marks: []string{"lib/modules", "lib/rt.jar", "jre/lib/rt.jar"},
-		etc:   []string{"jvm-*.cfg", "security", "logging.properties", "net.properties", "jfr"}},
+		etc:   []string{"jvm-*.cfg", "security", "logging.properties", "net.properties", "jfr"}, lib: []string{"lib", "conf"}},
 	{Name: "deno", Commands: []string{"deno"}, File: "main.ts"},
 	{Name: "bun", Commands: []string{"bun"}, File: "main.ts"},
 	// A Go program needs a module, a cache and minutes of CPU: `run -- go …` works, code alone is refused.
-	{Name: "go", Aliases: []string{"golang"}, Commands: []string{"go"}, Package: "golang-go", marks: []string{"pkg/tool"}},
+	{Name: "go", Aliases: []string{"golang"}, Commands: []string{"go"}, Package: "golang-go", marks: []string{"pkg/tool"},
+		lib: []string{"src", "pkg", "lib", "go.env", "VERSION"}},
 	{Name: "tcl", Commands: []string{"tclsh", "tclsh8.6", "tclsh9.0"},
-		Extensions: []string{".tcl"}, File: "main.tcl", Package: "tcl", marks: []string{"lib/tcl*/init.tcl"}},
+		Extensions: []string{".tcl"}, File: "main.tcl", Package: "tcl", marks: []string{"lib/tcl*/init.tcl"}, lib: []string{"share/tcltk"}},
 }
 
 // Lang is the canonical language of a name, an alias or a command, in any

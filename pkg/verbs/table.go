@@ -112,9 +112,9 @@ seccomp-profiles/README.md.
 func image() Verb {
 	limit := func(name, arg, help string) policy.Flag { return policy.Flag{Name: name, Arg: arg, Help: help} }
 	return Verb{
-		Name: "image", Help: "import images, list, show, verify, export and remove them",
+		Name: "image", Help: "import and build images, list, show, verify, export and remove them",
 		Forms: []string{
-			"image import [FLAGS] FILE|DIR", "image list [--json]", "image show [--json] IMAGE", "image verify [IMAGE...]",
+			"image import [FLAGS] FILE|DIR", "image build [FLAGS] RECIPE", "image from-host [FLAGS] COMMAND...", "image list [--json]", "image show [--json] IMAGE", "image verify [IMAGE...]",
 			"image rm IMAGE...", "image prune", "image export IMAGE DIR",
 		},
 		About: `Images that sandglass run IMAGE runs a program in, see docs/IMAGES.md. An IMAGE is a
@@ -132,6 +132,19 @@ that lies beside this one.
 				limit("max-ratio", "N", "how many times larger than the archive they may be (default 200)"),
 				limit("max-layers", "N", "layers (default 256)"),
 				limit("max-config", "SIZE", "of settings and of lists of layers (default 4m)"),
+			}},
+			{Name: "build", Help: "an image of Debian's packages. RECIPE is static, bash, python, python-science, node, go or java, or a FILE.recipe: " +
+				"docs/IMAGES.md. apt chooses, downloads and checks the packages; nothing of them is run, and none is installed", Flags: []policy.Flag{
+				limit("name", "NAME[:TAG]", "what it is called; without it as RECIPE"),
+				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"},
+				limit("lock", "FILE", "exactly the packages of FILE; where there is none it is made"),
+				limit("mirror", "URL", "not from the host's sources, but from here"),
+				limit("suite", "NAME", "its release (default the host's)"),
+				limit("keyring", "FILE", "the keys that its lists are signed with (default Debian's)"),
+			}},
+			{Name: "from-host", Help: "an image of interpreters and programs of this host, with their libraries and standard library: python3, node, sh", Flags: []policy.Flag{
+				limit("name", "NAME[:TAG]", "what it is called; without it host-COMMAND"),
+				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"},
 			}},
 			{Name: "list", Help: "the names, and the images without one", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},
 			{Name: "show", Help: "settings, layers, size, what was left out and what has no effect inside", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},

@@ -69,6 +69,12 @@ func describe(dir int, u *unpack.Unpacked) (string, error) {
 		return "", err
 	}
 	u.Meta.Tree = image.DigestPrefix + hex.EncodeToString(h.Sum(nil))
+	if u.Manifest != nil {
+		if err := create(dir, image.ManifestFile, func(w io.Writer) error { _, err := w.Write(u.Manifest); return err }); err != nil {
+			return "", err
+		}
+		u.Meta.Manifest = image.Digest(u.Manifest)
+	}
 	text, err := json.MarshalIndent(&u.Meta, "", "  ")
 	if err != nil {
 		return "", err

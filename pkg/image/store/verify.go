@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -40,6 +41,11 @@ func Verify(s *image.Store, img *image.Image) ([]string, error) {
 	sum, err := hashFile(dir, image.TreeFile)
 	if err != nil || image.DigestPrefix+sum != img.Tree {
 		return []string{"the list of files is not the one of this image"}, nil
+	}
+	if img.Manifest != "" {
+		if sum, err := hashFile(dir, image.ManifestFile); err != nil || image.DigestPrefix+sum != img.Manifest {
+			return []string{"the manifest is not the one of this image"}, nil
+		}
 	}
 	files, err := readList(dir, image.TreeFile)
 	if err != nil {
@@ -136,4 +142,37 @@ func (c *checker) mode(dir int, name, path string, want uint32) bool {
 		c.wrong(path, "it belongs to user %d", st.Uid)
 	}
 	return true
+}
+
+// Manifest is what a built image says it is made of, "" of one that was imported.
+func Manifest(s *image.Store, img *image.Image) (string, error) {
+	if img.Manifest == "" {
+		return "", nil
+	}
+	text, err := readSmall(img.Path, image.ManifestFile)
+	if err == nil && image.Digest(text) != img.Manifest {
+		err = errors.New("the manifest is not the one of this image")
+	}
+	if err != nil {
+		return "", failed(s, img.ID, err)
+	}
+	return string(text), nil
+}
+
+// maxManifest is more than a manifest of as many files as an image may have.
+const maxManifest = 256 << 20
+
+func readSmall(dir, name string) ([]byte, error) {
+	d, err := hostpath.OpenDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(d)
+	fd, err := hostpath.Beneath(d, name, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxManifest))
 }

@@ -55,6 +55,13 @@ var ours = []string{"dev", "proc", "sys", "tmp", "work", "out", "code"}
 // there, and be files: over a link nothing can be mounted.
 var substituted = []string{"hosts", "hostname", "resolv.conf", "nsswitch.conf"}
 
+// Finish does for an image that was built what is done for one that was imported.
+func Finish(out *Unpacked, sink Sink) error {
+	out.Meta.Schema = image.Schema
+	u := &unpacker{limits: Defaults(), sink: sink, out: out}
+	return u.finish()
+}
+
 // finish makes of the layers a root that a sandbox can have, and counts it.
 func (u *unpacker) finish() error {
 	t, m := u.out.Tree, &u.out.Meta

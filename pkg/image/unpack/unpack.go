@@ -64,6 +64,8 @@ type Unpacked struct {
 	// Called are the names that the archive has for itself. It chose them, so
 	// they are told and mean nothing.
 	Called []string
+	// Manifest is what a built image is made of, nil for one that was imported.
+	Manifest []byte
 }
 
 // unpacker works one source off.
