@@ -3,6 +3,7 @@ package escape
 import (
 	"fmt"
 	"os"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -98,10 +99,10 @@ func TestCallersDescriptorsAreClosed(t *testing.T) {
 				}
 			}
 		}
-		o := must(t, testkit.RunC(t, opts, nil, trySource, "list:/proc/self/fd/6", "read:/proc/self/fd/5", "list:/proc/self/fd/10", "list:/proc/self/fd/2048",
-			"sys:81:10", "sys:81:2048", "sys:32:2048", "sys:3:2048"))
-		want := "list:/proc/self/fd/6 ENOENT\nread:/proc/self/fd/5 ENOENT\nlist:/proc/self/fd/10 ENOENT\nlist:/proc/self/fd/2048 ENOENT\n" +
-			"sys:81:10 EBADF\nsys:81:2048 EBADF\nsys:32:2048 EBADF\nsys:3:2048 EBADF\n"
+		names := []string{"list:/proc/self/fd/6", "read:/proc/self/fd/5", "list:/proc/self/fd/10", "list:/proc/self/fd/2048"}
+		numbers := []string{call("fchdir", ":10"), call("fchdir", ":2048"), call("dup", ":2048"), call("close", ":2048")}
+		o := must(t, testkit.RunC(t, opts, nil, trySource, slices.Concat(names, numbers)...))
+		want := strings.Join(names, " ENOENT\n") + " ENOENT\n" + strings.Join(numbers, " EBADF\n") + " EBADF\n"
 		if o.Stdout != want {
 			t.Errorf("%q, want %q", o.Stdout, want)
 		}

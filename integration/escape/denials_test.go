@@ -2,12 +2,14 @@ package escape
 
 import (
 	_ "embed"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
 	"sandglass/pkg/result"
+	"sandglass/pkg/seccomp/sysnum"
 )
 
 const explain = "--explain-denials"
@@ -15,7 +17,6 @@ const explain = "--explain-denials"
 // An explained run asks the supervisor where the filter would have refused. The
 // answers are the same ones, to the errno, and every one of them is counted.
 func TestExplainedRunRefusesTheSame(t *testing.T) {
-	testkit.Requires(t, "amd64")
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		calls := refusedCalls()
 		attempt(t, who, []string{explain}, calls)
@@ -34,10 +35,18 @@ func TestExplainedRunRefusesTheSame(t *testing.T) {
 		for _, d := range o.Result.Denied {
 			told += d.Count
 		}
-		if told != refused || len(o.Result.Denied) != 64 {
-			t.Errorf("%d refusals in %d rows, want %d in 64", told, len(o.Result.Denied), refused)
+		if rows := min(64, int(refused)); told != refused || len(o.Result.Denied) != rows {
+			t.Errorf("%d refusals in %d rows, want %d in %d", told, len(o.Result.Denied), refused, rows)
 		}
 	})
+}
+
+// chmodCall is the call that chmod(3) makes.
+func chmodCall() string {
+	if _, ok := sysnum.Number(runtime.GOARCH, "chmod"); ok {
+		return "chmod"
+	}
+	return "fchmodat"
 }
 
 // What is told: the call by name, the arguments that the profile decides by, the
@@ -46,13 +55,13 @@ func TestDenialsAreTold(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		ops := []string{
 			"ptrace:0", "ptrace:0", "ptrace:0", "socket:38:5:0", "unshare:10000000", "connect:192.0.2.1:443",
-			"connect:127.0.0.1:9", "chmod:4755:/tmp", "sys:39",
+			"connect:127.0.0.1:9", "chmod:4755:/tmp", call("getpid", ""),
 		}
 		o := must(t, testkit.RunC(t, testkit.Opts{Who: who}, []string{explain}, trySource, ops...))
 		want := []result.Denial{
 			{Kind: "syscall", What: "ptrace", Args: "PTRACE_SEIZE", Errno: "EPERM", Program: "prog", Count: 3},
 			{Kind: "host", What: "192.0.2.1:443", Errno: "ENETUNREACH", Program: "prog", Count: 1},
-			{Kind: "syscall", What: "chmod", Args: "04755", Errno: "EPERM", Program: "prog", Count: 1},
+			{Kind: "syscall", What: chmodCall(), Args: "04755", Errno: "EPERM", Program: "prog", Count: 1},
 			{Kind: "syscall", What: "socket", Args: "AF_ALG, SOCK_SEQPACKET, 0", Errno: "EAFNOSUPPORT", Program: "prog", Count: 1},
 			{Kind: "syscall", What: "unshare", Args: "CLONE_NEWUSER", Errno: "EPERM", Program: "prog", Count: 1},
 		}
@@ -113,7 +122,6 @@ var denySource string
 // timer that interrupts them, gets the right ones and no way past: the table
 // stays small, and the run ends by its clock.
 func TestFloodOfRefusals(t *testing.T) {
-	testkit.Requires(t, "amd64")
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		o := must(t, testkit.RunC(t, testkit.Opts{Who: who}, []string{explain}, denySource, "count"))
 		if want := "8000 refused, 0 otherwise\n"; o.Stdout != want {
@@ -135,7 +143,6 @@ func TestFloodOfRefusals(t *testing.T) {
 
 // What the program chooses in a row cannot steer a terminal.
 func TestDenialsAreHarmlessText(t *testing.T) {
-	testkit.Requires(t, "amd64")
 	o := must(t, testkit.RunC(t, testkit.Opts{}, []string{explain}, denySource, "name"))
 	if len(o.Result.Denied) != 1 || o.Result.Denied[0].Program != "?[2J?e" {
 		t.Errorf("got %+v", o.Result.Denied)

@@ -22,7 +22,6 @@ func learning(t *testing.T, who testkit.Who, out string, flags []string, source 
 // While sandglass learns, what the default profile refuses is refused with the
 // same errno, and the profile that comes out allows none of it.
 func TestLearningRefusesTheSame(t *testing.T) {
-	testkit.Requires(t, "amd64")
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		dir := ownDir(t, who)
 		calls := refusedCalls()
@@ -45,7 +44,6 @@ func TestLearningRefusesTheSame(t *testing.T) {
 // do; learning it again gives the same bytes; a file is never replaced unasked;
 // --merge adds.
 func TestLearnedProfileRunsTheProgram(t *testing.T) {
-	testkit.Requires(t, "amd64")
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		dir := ownDir(t, who)
 		out := filepath.Join(dir, "p.json")
@@ -80,7 +78,6 @@ func TestLearnedProfileRunsTheProgram(t *testing.T) {
 // What is added to a profile of somebody else's is never more than the default
 // one allows either: an earlier program could have written it.
 func TestLearningAddsToNothingWider(t *testing.T) {
-	testkit.Requires(t, "amd64")
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		dir := ownDir(t, who)
 		wide, out := filepath.Join(dir, "wide.json"), filepath.Join(dir, "out.json")

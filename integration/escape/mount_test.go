@@ -21,7 +21,8 @@ func TestRootIsReadOnly(t *testing.T) {
 			all("EACCES", "open:w:/etc/ld.so.cache", "open:w:/usr/bin/env"), // root's own, whatever the mount says
 			all("EPERM", "remount:/", "remount:/usr", "remount:/etc", "remount:/proc/sys", "umount:/proc", "umount:/dev/null", "umount:/tmp",
 				"umount:/", "bind:/tmp:/usr", "mount:tmpfs:/tmp", "mount:proc:/tmp", "mount:sysfs:/tmp", "mount:overlay:/tmp",
-				"sys:155:0:0", "sys:161:0", "sys:428:-100:0:1", "sys:429:-1:0:-1:0:0", "sys:430:0:0", "sys:442:-1:0:0:0:0")))
+				call("pivot_root", ":0:0"), call("chroot", ":0"), call("open_tree", ":-100:0:1"), call("move_mount", ":-1:0:-1:0:0"), call("fsopen", ":0:0"),
+				call("mount_setattr", ":-1:0:0:0:0"))))
 	})
 }
 
