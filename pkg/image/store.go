@@ -46,9 +46,6 @@ const (
 	ManifestFile = "manifest" // of an image that was built here
 )
 
-// maxNames bounds how many names of a store are read.
-const maxNames = 10000
-
 // Store is an open store.
 type Store struct {
 	Path string // without links
@@ -175,13 +172,13 @@ func (s *Store) Close() { unix.Close(s.FD) }
 
 // Names are the names of the store, sorted.
 func (s *Store) Names() ([]string, error) {
-	list, err := s.entries(NamesDir, maxNames)
+	list, err := s.entries(NamesDir)
 	return slices.DeleteFunc(list, func(n string) bool { return CheckName(n) != nil }), err
 }
 
-// entries are the names in a directory of the store, sorted: at most so many, or
-// all for -1. A directory that is not there yet has none.
-func (s *Store) entries(dir string, most int) ([]string, error) {
+// entries are the names in a directory of the store, sorted. A directory that is not
+// there yet has none.
+func (s *Store) entries(dir string) ([]string, error) {
 	fd, err := hostpath.DirBeneath(s.FD, dir)
 	if err == unix.ENOENT {
 		return nil, nil
@@ -191,7 +188,7 @@ func (s *Store) entries(dir string, most int) ([]string, error) {
 	}
 	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
-	list, err := f.Readdirnames(most)
+	list, err := f.Readdirnames(-1)
 	if err != nil && err != io.EOF {
 		return nil, s.broken(dir, err)
 	}
@@ -208,16 +205,32 @@ func (s *Store) Resolve(ref string) (string, error) {
 	if CheckName(name) != nil {
 		return "", ErrNone
 	}
+	id, err := s.Meaning(name)
+	if err == ErrNone || err == nil {
+		return id, err
+	}
+	return "", s.broken(NamesDir+"/"+name, err)
+}
+
+// ErrDigest is a name's that means nothing, as one that a power failure has emptied.
+var ErrDigest = errors.New("it holds no digest")
+
+// Meaning is the digest that a name in its normal form means; ErrNone, ErrDigest, or
+// why it cannot be read, which is no reason to take it for nothing.
+func (s *Store) Meaning(name string) (string, error) {
 	text, err := s.read(NamesDir+"/"+name, 128)
 	if err == unix.ENOENT {
 		return "", ErrNone
 	}
+	if err == unix.EFBIG {
+		return "", ErrDigest
+	}
 	if err != nil {
-		return "", s.broken(NamesDir+"/"+name, err)
+		return "", err
 	}
 	id := strings.TrimSuffix(string(text), "\n")
 	if !IsDigest(id) {
-		return "", s.broken(NamesDir+"/"+name, errors.New("it holds no digest"))
+		return "", ErrDigest
 	}
 	return id, nil
 }
@@ -255,7 +268,7 @@ func (s *Store) complete(hex string) (string, error) {
 
 // Images are the digests of all images, sorted.
 func (s *Store) Images() ([]string, error) {
-	names, err := s.entries(ImagesDir, -1)
+	names, err := s.entries(ImagesDir)
 	if err != nil {
 		return nil, err
 	}

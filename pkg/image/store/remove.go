@@ -22,6 +22,11 @@ func Remove(s *image.Store, ref string) (removed string, err error) {
 	}
 	defer l.Close()
 	id, err := s.Resolve(ref)
+	if name := image.Normal(ref); err != nil && image.CheckName(name) == nil {
+		if _, why := s.Meaning(name); why == image.ErrDigest {
+			return "", unname(s, name)
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -65,8 +70,11 @@ func namesOf(s *image.Store, id string) ([]string, error) {
 	}
 	var mine []string
 	for _, n := range all {
-		if got, err := s.Resolve(n); err == nil && got == id {
+		switch got, err := s.Meaning(n); {
+		case err == nil && got == id:
 			mine = append(mine, n)
+		case err != nil && err != image.ErrNone && err != image.ErrDigest:
+			return nil, failed(s, image.NamesDir+"/"+n, err) // it may be the image's
 		}
 	}
 	return mine, nil
@@ -192,7 +200,11 @@ func Prune(s *image.Store) (Pruned, error) {
 		return p, err
 	}
 	for _, id := range all {
-		if names, err := namesOf(s, id); err != nil || len(names) > 0 {
+		names, err := namesOf(s, id)
+		if err != nil {
+			return p, err
+		}
+		if len(names) > 0 {
 			continue
 		}
 		held, err := hold(s, id)
@@ -237,9 +249,15 @@ func meaningless(s *image.Store) error {
 	}
 	for _, n := range names {
 		var st unix.Stat_t
-		id, err := s.Resolve(n)
-		if err == nil && unix.Fstatat(s.FD, dirOf(id), &st, unix.AT_SYMLINK_NOFOLLOW) == nil {
+		id, err := s.Meaning(n)
+		if err == nil {
+			err = unix.Fstatat(s.FD, dirOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
+		}
+		switch {
+		case err == nil && image.CheckName(n) == nil:
 			continue
+		case err != nil && err != unix.ENOENT && err != image.ErrDigest && err != image.ErrNone:
+			return failed(s, image.NamesDir+"/"+n, err)
 		}
 		if err := unname(s, n); err != nil {
 			return err

@@ -352,14 +352,3 @@ func TestExport(t *testing.T) {
 		t.Errorf("the files of the export differ: %s, want %s", back.Tree, img.Tree)
 	}
 }
-
-func TestNames(t *testing.T) {
-	for name, good := range map[string]bool{
-		"a": true, "python:3.12": true, "my_image-1.0": true, "A.b:C": true, "": false, "host": false, "host:1": false, "sha256": false, "a/b": false,
-		"../x": false, ".a": false, "-a": false, "a:": false, ":a": false, "a:b:c": false, "a b": false, "a\n": false, strings.Repeat("a", 129): false,
-	} {
-		if err := image.CheckName(name); (err == nil) != good {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-}

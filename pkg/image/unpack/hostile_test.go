@@ -135,6 +135,7 @@ func TestHostileEntries(t *testing.T) {
 		"upwards within":        {[]item{file("a/../../b", "x")}, `a/../../b leads upwards`},
 		"absolute":              {[]item{file("/etc2/passwd", "root")}, `etc2/ etc2/passwd:4`},
 		"link then through it":  {[]item{link("out", "/srv"), file("out/x", "abc")}, `out->/srv srv/ srv/x:3`},
+		"absolute link below":   {[]item{link("d/out", "/srv"), file("d/out/x", "abc")}, `d/ d/out->/srv srv/ srv/x:3`},
 		"relative link":         {[]item{link("out", "../../../srv"), file("out/x", "abc")}, `out->../../../srv srv/ srv/x:3`},
 		"file then link":        {[]item{file("a/x", "1"), link("a", "/srv"), file("a/y", "2")}, `a->/srv srv/ srv/y:1`},
 		"link over a directory": {[]item{dir("a"), file("a/x", "1"), link("a", "b")}, `a->b`},
