@@ -238,7 +238,7 @@ func (h *shop) same(when string, left, want []string) {
 	}
 }
 
-// Whoever kills an import, a removal or a prune, at whatever step, leaves a store in
+// Whoever kills an import, a build, a removal or a prune, at whatever step, leaves a store in
 // which every name means a whole image, and from which prune takes the rest.
 func TestKilledAtEveryStep(t *testing.T) {
 	h, dir := newShop(t)
@@ -251,18 +251,28 @@ func TestKilledAtEveryStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	none := func() { store.Remove(h.s, "new") }
+	none()
+	fromHost := []string{"from-host", "--name", "new", testkit.StaticBusybox(t)}
+	if exit, text := (&tracer{}).run(t, fromHost...); exit != 0 {
+		t.Fatal(text)
+	}
+	built := h.pruned("before")
 	for _, op := range []struct {
 		args    []string
 		before  func()
-		instead bool // the image is there before
+		with    []string // what there is when the image is
+		instead bool     // the image is there before
+		every   int      // of its steps: what is built is published as what is imported
 	}{
-		{[]string{"import", "--name", "new", dir}, func() { store.Remove(h.s, "new") }, false},
-		{[]string{"import", "--force", "--name", "new", dir}, func() { h.bring("new", dir) }, true},
-		{[]string{"rm", "new"}, func() { h.bring("new", dir) }, true},
-		{[]string{"prune"}, nameless, false},
+		{[]string{"import", "--name", "new", dir}, none, with, false, 1},
+		{[]string{"import", "--force", "--name", "new", dir}, func() { h.bring("new", dir) }, with, true, 2},
+		{fromHost, none, built, false, 12},
+		{[]string{"rm", "new"}, func() { h.bring("new", dir) }, with, true, 1},
+		{[]string{"prune"}, nameless, with, false, 2},
 	} {
 		met := map[string]int{}
-		for n := 1; ; n++ {
+		for n := 1; ; n += op.every {
 			op.before()
 			tr := &tracer{n: n}
 			exit, text := tr.run(t, op.args...)
@@ -278,7 +288,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			}
 			names, want := h.sound(when), without
 			if slices.Contains(names, "new") {
-				want = with
+				want = op.with
 			} else if op.instead && op.args[0] == "import" {
 				t.Errorf("%s: the image that was there is gone", when)
 			}
