@@ -1,8 +1,9 @@
 #!/bin/bash
-# The main job on real input: four snippets as a model writes them, each in a
-# fresh sandbox, and what they print and leave compared with what is right.
+# The main job on real input: four snippets as a model writes them and the rule's
+# own line, each in a fresh sandbox, and what they print and leave compared with
+# what is right.
 #
-#   examples/demo.sh [SANDGLASS]     the binary, default bin/sandglass
+#   examples/demo.sh [SANDGLASS]     the binary, default bin/sandglass; sandglass-image lies beside it
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -25,6 +26,19 @@ if ! "$sandglass" run -- true 2>"$scratch/why"; then
   degraded=(--allow-degraded memory,cpu,pids)
   echo "NOTE: this user has no control group here, so the runs pass ${degraded[*]}:"
   echo "      memory is then watched, processes counted by rlimit, and the CPU rate is not limited."
+fi
+
+# The rule's own line names an image. It is built of Debian's packages or, where
+# there is no network, of this host's own Python; in a store of the demo's own.
+export XDG_DATA_HOME=$scratch/data
+image() {
+  printf '\n$ sandglass image'; printf ' %s' "$@"; echo
+  "$sandglass" image "$@"
+}
+if ! image build python --name sandbox-image 2>"$scratch/why"; then
+  head -n 1 "$scratch/why"
+  echo "NOTE: Debian's packages cannot be had here (no network, or no apt): the image is made of this host's own Python."
+  image from-host --name sandbox-image python3 timeout || failed=1
 fi
 
 # show prints a run as it can be typed: STDIN or -, then the arguments.
@@ -63,6 +77,10 @@ verdict "report: report.md arrived and is right" cmp "$out/report.md" "$expected
 verdict "report: chart.svg arrived and is right" cmp "$out/chart.svg" "$expected/chart.svg"
 verdict "report: nothing else arrived" test "$(ls "$out" | wc -l)" = 2
 
+job rule - --rm --network none --read-only --memory 256m --cpus 0.5 --pids-limit 64 \
+  --user 65534 --cap-drop ALL --security-opt no-new-privileges \
+  -v "$PWD/examples/rule/task:/task:ro" sandbox-image timeout 10 python /task/main.py
+
 job longest examples/data/trips.csv -i examples/snippets/longest.js
 
 job wet_days - -v "$PWD/examples/data:/data:ro" examples/snippets/wet_days.sh
@@ -75,4 +93,4 @@ if [ "$failed" != 0 ]; then
   echo "demo: something is WRONG, see above"
   exit 1
 fi
-echo "demo: 4 sandboxes, all results right"
+echo "demo: 5 sandboxes, all results right"

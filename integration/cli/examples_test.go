@@ -177,14 +177,19 @@ func TestRuleExamplesStopALoop(t *testing.T) {
 // The snippets of make demo, with their results compared.
 func TestDemo(t *testing.T) {
 	testkit.Requires(t, "python3", "node", "gcc")
+	testkit.ImageTool(t) // lies beside it
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		dir := checkout(t, who)
-		got := hostRun(t, who, "/usr/bin", dir, filepath.Join(dir, "examples/demo.sh"), testkit.Binary(t))
-		if got.exit != 0 || !strings.HasSuffix(got.stdout, "demo: 4 sandboxes, all results right\n") {
+		got := hostRun(t, who, "/usr/bin", dir, "/usr/bin/env", "XDG_CACHE_HOME=/dev/null", filepath.Join(dir, "examples/demo.sh"), testkit.Binary(t))
+		if got.exit != 0 || !strings.HasSuffix(got.stdout, "demo: 5 sandboxes, all results right\n") {
 			t.Errorf("exit %d\n%s\n%s", got.exit, got.stdout, got.stderr)
 		}
 		if note := strings.Contains(got.stdout, "NOTE: this user has no control group"); note == who.Limited() {
 			t.Errorf("the note about weaker limits: %v", note)
+		}
+		// Packages cannot be had here: it says so, and goes on with this host's Python.
+		if !strings.Contains(got.stdout, "the image is made of this host's own Python") || !strings.Contains(got.stdout, "ok    rule: output is right\n") {
+			t.Errorf("without packages: %s", got.stdout)
 		}
 		// The demo can fail: with a wrong row in its input it does.
 		data := filepath.Join(dir, "examples/data/trips.csv")
@@ -195,7 +200,7 @@ func TestDemo(t *testing.T) {
 		if err := os.WriteFile(data, bytes.Replace(text, []byte("Central,231"), []byte("Central,531"), 1), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		got = hostRun(t, who, "/usr/bin", dir, filepath.Join(dir, "examples/demo.sh"), testkit.Binary(t))
+		got = hostRun(t, who, "/usr/bin", dir, "/usr/bin/env", "XDG_CACHE_HOME=/dev/null", filepath.Join(dir, "examples/demo.sh"), testkit.Binary(t))
 		if got.exit != 1 || !strings.Contains(got.stdout, "WRONG report: report.md arrived and is right") {
 			t.Errorf("with wrong input: exit %d\n%s", got.exit, got.stdout)
 		}

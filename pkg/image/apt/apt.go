@@ -205,6 +205,7 @@ func (a *Apt) refuse(what string, said []string, err error) *refusal.Error {
 	r := refusal.Newf("apt-get %s: %s", what, refusal.Line(text))
 	if a.trips != "" {
 		r.What += "; before that: " + refusal.Line(a.trips)
+		r.Hint("sandglass image from-host python3   # needs no network")
 	}
 	return r
 }
