@@ -174,22 +174,35 @@ func TestDirectoriesOfPackages(t *testing.T) {
 
 func TestSums(t *testing.T) {
 	dir, prefix := made(t)
-	var want strings.Builder
+	names := []string{strings.TrimSuffix(prefix, "-linux-") + ".tgz"}
 	for _, arch := range arches {
 		for _, kind := range []string{".apk", ".cdx.json", ".deb", ".rpm", ".tar.gz"} {
-			data, err := os.ReadFile(filepath.Join(dir, prefix+arch+kind))
-			if err != nil {
-				t.Fatal(err)
-			}
-			fmt.Fprintf(&want, "%x  %s\n", sha256.Sum256(data), prefix+arch+kind)
+			names = append(names, prefix+arch+kind)
 		}
+	}
+	for _, kind := range []string{"sandglass-*-py3-none-any.whl", "sandglass-*[0-9].tar.gz"} {
+		list, err := filepath.Glob(filepath.Join(dir, kind))
+		list = slices.DeleteFunc(list, func(p string) bool { return strings.Contains(p, "-linux-") })
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %q, %v", kind, list, err)
+		}
+		names = append(names, filepath.Base(list[0]))
+	}
+	slices.Sort(names)
+	var want strings.Builder
+	for _, name := range names {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&want, "%x  %s\n", sha256.Sum256(data), name)
 	}
 	got, err := os.ReadFile(filepath.Join(dir, "SHA256SUMS"))
 	if err != nil || string(got) != want.String() {
 		t.Errorf("%v\n got\n%s\nwant\n%s", err, got, want.String())
 	}
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 11 {
-		t.Errorf("%d files, want 11: %v", len(list), err)
+	if list, err := os.ReadDir(dir); err != nil || len(list) != len(names)+1 {
+		t.Errorf("%d files, want %d: %v", len(list), len(names)+1, err)
 	}
 }
 

@@ -2,8 +2,10 @@ package main
 
 import (
 	"archive/tar"
+	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -187,5 +189,45 @@ func TestUnknownLicence(t *testing.T) {
 	defer func() { licences["std"] = known }()
 	if _, err := r.contents("sandglass", self, nil); message(err) != "the binary contains std, whose licence packaging/dist does not know" {
 		t.Errorf("%v", err)
+	}
+}
+
+// What the packages of the libraries say of their version, and that nothing of the
+// clock is in them.
+func TestClients(t *testing.T) {
+	for version, want := range map[string]string{"1.2.3": "1.2.3", "1.2.3-rc1": "1.2.3rc1", "0.0.0-git20260102030405": "0.0.0.dev20260102030405"} {
+		if got := pythonVersion(version); got != want {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
+	}
+	r := &release{version: "1.2.3-rc1", when: time.Unix(1234567890, 0)}
+	list, err := r.clients("../..")
+	if err != nil || len(list) != 3 {
+		t.Fatalf("%d files, %v", len(list), err)
+	}
+	wheel, err := zip.NewReader(bytes.NewReader(list[0].data), int64(len(list[0].data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, f := range wheel.File {
+		names = append(names, f.Name)
+		if f.Modified.Unix() != 1234567890 || f.Mode() != 0o644 {
+			t.Errorf("%s: %v %v", f.Name, f.Modified, f.Mode())
+		}
+	}
+	want := "sandglass/__init__.py sandglass/py.typed sandglass-1.2.3rc1.dist-info/LICENSE sandglass-1.2.3rc1.dist-info/METADATA " +
+		"sandglass-1.2.3rc1.dist-info/WHEEL sandglass-1.2.3rc1.dist-info/RECORD"
+	if got := strings.Join(names, " "); list[0].path != "sandglass-1.2.3rc1-py3-none-any.whl" || got != want {
+		t.Errorf("%s: %s", list[0].path, got)
+	}
+	for i, in := range map[int]string{1: `version = "1.2.3rc1"`, 2: `"version": "1.2.3-rc1"`} {
+		z, err := gzip.NewReader(bytes.NewReader(list[i].data))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err := io.ReadAll(z); err != nil || !bytes.Contains(text, []byte(in)) {
+			t.Errorf("%s: no %s, %v", list[i].path, in, err)
+		}
 	}
 }

@@ -54,6 +54,15 @@ func (r *release) make(root, tree, out, cache string) error {
 			return err
 		}
 	}
+	libraries, err := r.clients(tree)
+	if err != nil {
+		return err
+	}
+	for _, f := range libraries {
+		if err := put(filepath.Join(out, f.path), f.data, f.mode); err != nil {
+			return err
+		}
+	}
 	return sums(out)
 }
 
