@@ -1,6 +1,7 @@
 package escape
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -125,6 +126,7 @@ func TestUserSandboxesHaveIDsOfTheirOwn(t *testing.T) {
 			}
 			all = append(all, ids[0])
 		}
+		onEveryThread(t, l.init, fmt.Sprintf("Uid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d", all[len(all)-2]), fmt.Sprintf("Gid:\t%[1]d\t%[1]d\t%[1]d\t%[1]d", all[len(all)-1]), "Groups:\t ")
 		if got := status(t, l.program, "Groups"); got != "" {
 			t.Errorf("groups %q, want none of the caller's", got)
 		}

@@ -18,7 +18,8 @@ const spawnStack = 32 << 10
 
 // Spawn is Start for a process in new namespaces (flags), which can do nothing
 // before prepare has mapped its ids: prepare is called with its PID while it
-// waits, and what it says ends the process.
+// waits, and what it says ends the process. One that is started AtOnce does not
+// wait, and is not waited for before prepare is done: its PID stays its own.
 //
 // The memory is shared until execve as in Start, but this thread goes on. A
 // fork would copy the page tables, and every page that the caller writes to
@@ -50,7 +51,7 @@ func Spawn(p *Program, flags uintptr, prepare func(pid int) error) (pid, pidfd i
 	unix.Close(gone[1])
 	switch {
 	case err == nil:
-		err = release(pid, pidfd, c, hold[1], gone[0], prepare)
+		err = release(pid, pidfd, c, hold[1], gone[0], p.AtOnce, prepare)
 	case pid > 0: // this thread could not become itself again
 		unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
 		reap(pid, pidfd)
@@ -125,10 +126,16 @@ func (c *Calls) closeAllBut(keep []int) {
 	c.Add("close descriptors", unix.SYS_CLOSE_RANGE, uintptr(first), uintptr(^uint32(0)), 0)
 }
 
-// release lets the child go and waits for its execve or its end.
-func release(pid, pidfd int, c *child, hold, gone int, prepare func(int) error) error {
-	err := prepare(pid)
+// release lets the child go, before it is prepared or after, and waits for its
+// execve or its end.
+func release(pid, pidfd int, c *child, hold, gone int, atOnce bool, prepare func(int) error) (err error) {
+	if atOnce {
+		err = writeByte(hold)
+	}
 	if err == nil {
+		err = prepare(pid)
+	}
+	if err == nil && !atOnce {
 		err = writeByte(hold)
 	}
 	if err != nil {

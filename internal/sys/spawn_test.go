@@ -138,6 +138,34 @@ func TestSpawnMany(t *testing.T) {
 	churn.Wait()
 }
 
+// A child that is started at once goes on while it is prepared, even to its end,
+// and is not waited for before: its PID means it, and nobody else.
+func TestSpawnAtOnce(t *testing.T) {
+	requireUserNS(t)
+	c := &Calls{}
+	c.SignalMask("unblock signals", 0)
+	p := shell("exit 9", c)
+	p.AtOnce = true
+	pid, pidfd, err := Spawn(p, newUser, func(pid int) error {
+		for {
+			err := unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
+			if err != unix.EINTR {
+				return err
+			}
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := wait(t, pid, pidfd); got != 9 {
+		t.Errorf("status %d, want 9", got)
+	}
+	refused := errors.New("refused")
+	if _, _, err := Spawn(p, newUser, func(int) error { return refused }); err != refused {
+		t.Errorf("got %v, want what prepare said", err)
+	}
+}
+
 // A child that waits for its ids holds nothing but its pipes: what it held
 // beside them would outlive a caller that is killed meanwhile.
 func TestSpawnHoldsNothing(t *testing.T) {

@@ -24,6 +24,8 @@ type Program struct {
 	// Keep lists the descriptors that Calls use: of Spawn alone, whose child
 	// closes the others before it waits.
 	Keep []int
+	// AtOnce is of Spawn alone: the process does not wait for what prepare does.
+	AtOnce bool
 	// Owner is the user that a new user namespace belongs to, 0 for the caller:
 	// of Spawn alone, see ownedBy.
 	Owner int

@@ -54,6 +54,8 @@ func TestOrderKeeps(t *testing.T) {
 		list          []string
 		before, after string
 	}{
+		{steps, "take the ids", "hide init"}, // the change of ids makes the kernel decide anew who may look
+		{steps, "take the ids", "mounts"},    // what is made belongs to whoever makes it
 		{steps, "hide init", "start program"},
 		{steps, "ignore signals to init", "start program"},
 		{steps, "die with the supervisor", "start program"},

@@ -52,9 +52,10 @@ func Steps() []Step {
 	return []Step{
 		{"seal descriptors", sealDescriptors},
 		{"ordinary priority", ordinaryPriority},
-		{"hide init", hideInit},
 		{"ignore signals to init", ignoreSignals},
 		{"die with the supervisor", dieWithSupervisor},
+		{"take the ids", takeIDs},
+		{"hide init", hideInit},
 		{"receive the plan", receivePlan},
 		{"find the quotas", findQuotas},
 		{"hostname", setHostname},
@@ -78,6 +79,39 @@ func Steps() []Step {
 // caller of sandglass had open (CVE-2024-21626). Linux 5.11.
 func sealDescriptors(*box) error {
 	return unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+}
+
+// IDsLater in init's environment says that init has no ids of its own yet.
+const IDsLater = idsVar + "=later"
+
+const idsVar = "SANDGLASS_IDS"
+
+// takeIDs waits for the word that newuidmap and newgidmap have mapped the ids,
+// and takes them, on all threads. Until then init is the caller, which no file
+// inside may belong to (EOVERFLOW), and nothing has been made. An id that is not
+// mapped after all is EINVAL.
+//
+// It stands before "hide init": helpers that are not set-uid could not open
+// the maps of a process that is not dumpable.
+func takeIDs(b *box) error {
+	if os.Getenv(idsVar) == "" {
+		return nil
+	}
+	t, body, _, err := wire.ReadFrameWithFiles(int(b.control.Fd()), wire.MaxIDs, 0)
+	if err != nil {
+		os.Exit(1) // the supervisor is gone, or has no ids for us
+	}
+	ids, err := wire.DecodeIDs(t, body)
+	if err != nil {
+		return err
+	}
+	if err := reachThreads("take the ids"); err != nil {
+		return err
+	}
+	if err := sys.SetIDs(int(ids.UID), int(ids.GID)); err != nil {
+		return err
+	}
+	return dieWithSupervisor(b)
 }
 
 // hideInit keeps the program from PID 1: a process that is not dumpable cannot
@@ -116,8 +150,8 @@ func reachThreads(step string) error {
 }
 
 // dieWithSupervisor asks for SIGKILL when the thread that cloned init ends. It
-// stands after the change of credentials, which clears it (prctl(2)). The
-// control socket's end of file is the second cord, see wait.
+// stands after the change of credentials, which clears it (prctl(2)), or is done
+// again after it. The control socket's end of file is the second cord, see wait.
 func dieWithSupervisor(*box) error {
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 }

@@ -33,6 +33,10 @@ func Try(t Trial) {
 		os.Exit(1)
 	}
 	b := &box{control: control, cfg: t.Config, outDir: -1, quotas: -1, queues: -1, pidfd: -1, landlock: -1}
+	if err := takeIDs(b); err != nil {
+		report(control, failure(b.cfg, "take the ids", err), nil)
+		os.Exit(1)
+	}
 	r := t.do(b)
 	if r == nil {
 		r = &wire.Report{Type: wire.TypeStarted, Landlock: uint32(b.landlockABI)}

@@ -157,8 +157,8 @@ func TestTrialsAreARuns(t *testing.T) {
 		}
 	}
 	// These have no host that lacks them, or are of the whole, or of a flag: a run
-	// that is started finds out.
-	left := []string{"terminal", "die with the supervisor", "receive the plan", "working directory", "hand out the artefact directory",
+	// that is started finds out. Its ids are taken by each trial.
+	left := []string{"take the ids", "terminal", "die with the supervisor", "receive the plan", "working directory", "hand out the artefact directory",
 		"start program", "report the start", "close descriptors of init"}
 	for _, s := range steps {
 		if !seen[s] && !slices.Contains(left, s) {

@@ -18,30 +18,21 @@ import (
 // busy host, or where the user database is slow, it is more.
 const helperTime = 10 * time.Second
 
-// mapping lets one child at a time be mapped by helpers: until its execve a child
-// shares this process's memory, and its change of user makes /proc's files of all
-// of them root's, which a helper that has no more than file capabilities cannot
-// open then.
-var mapping sync.Mutex
-
 // mapByHelpers maps the ids of a new user namespace's first process by
-// newuidmap and newgidmap, and reads back what they did.
+// newuidmap and newgidmap, both at once, and reads back what they did. The
+// process goes on meanwhile: what it may do before it has its ids is its own
+// start, as the caller, and to make things in namespaces of its own.
 func mapByHelpers(id *Identity, pid int) error {
-	uid, err := startHelper(id.UIDHelper, pid, id.InsideUID, id.HostUID)
-	if err != nil {
-		return err
+	var gid error
+	var other sync.WaitGroup
+	other.Go(func() { gid = runHelper(id.GIDHelper, pid, id.InsideGID, id.HostGID) })
+	uid := runHelper(id.UIDHelper, pid, id.InsideUID, id.HostUID)
+	other.Wait()
+	if uid != nil {
+		return uid
 	}
-	gid, err := startHelper(id.GIDHelper, pid, id.InsideGID, id.HostGID)
-	if err != nil {
-		uid.wait()
-		return err
-	}
-	err1, err2 := uid.wait(), gid.wait()
-	if err1 != nil {
-		return err1
-	}
-	if err2 != nil {
-		return err2
+	if gid != nil {
+		return gid
 	}
 	proc := "/proc/" + strconv.Itoa(pid)
 	if err := mappedAs(proc+"/uid_map", id.UIDHelper, id.InsideUID, id.HostUID); err != nil {
@@ -75,6 +66,15 @@ type helper struct {
 	path       string
 	pid, pidfd int
 	words      int // what it says: the reading end of a pipe
+}
+
+// runHelper has a helper map one id, and waits for it.
+func runHelper(path string, pid, inside, host int) error {
+	h, err := startHelper(path, pid, inside, host)
+	if err != nil {
+		return err
+	}
+	return h.wait()
 }
 
 // startHelper starts a set-uid program of the host's: with an empty environment,

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
 	"sandglass/pkg/boxinit"
 	"sandglass/pkg/cgroup"
+	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
 )
@@ -73,7 +75,20 @@ func (in *Init) clone(self string, id Identity, group int) error {
 		return err
 	}
 	in.control = os.NewFile(uintptr(pair[0]), "control")
-	return nil
+	if err = sendIDs(in.control, &id); err != nil {
+		kill(in.pidfd)
+		await(in.pid)
+		in.close()
+	}
+	return err
+}
+
+// sendIDs has init take ids that the helpers have mapped.
+func sendIDs(control *os.File, id *Identity) error {
+	if !id.helped() {
+		return nil
+	}
+	return send(control, wire.Frame(wire.TypeIDs, (&wire.IDs{UID: uint32(id.InsideUID), GID: uint32(id.InsideGID)}).Encode()))
 }
 
 // withoutGroup finds the better reason where clone3, which a group of cgroup v2
@@ -139,8 +154,9 @@ func spawn(self string, argv []string, id Identity, namespaces uintptr, group, c
 	p := initProgram(self, argv, initCalls(id, high), high, group)
 	p.Owner = id.owner()
 	if id.helped() {
-		mapping.Lock()
-		defer mapping.Unlock()
+		// The helpers take longer than a runtime does to start: init takes its ids
+		// when it hears that they are there, see boxinit.
+		p.AtOnce, p.Env = true, append(p.Env, boxinit.IDsLater)
 		return sys.Spawn(p, namespaces, func(pid int) error { return mapByHelpers(&id, pid) })
 	}
 	return sys.Spawn(p, namespaces, func(pid int) error {
@@ -161,11 +177,30 @@ func initProgram(self string, argv []string, calls *sys.Calls, control, group in
 	}
 }
 
-// initCalls is what init's process does before its execve, once its ids are
-// mapped.
+// initCalls is what init's process does before its execve: once its ids are
+// mapped, or without any, to change them later.
 func initCalls(id Identity, control int) *sys.Calls {
 	c := &sys.Calls{}
 	c.Add("new session", unix.SYS_SETSID)
+	need := initCaps
+	if id.helped() {
+		need = append(slices.Clone(need), unix.CAP_SETUID, unix.CAP_SETGID)
+	} else {
+		takeIDs(c, id)
+	}
+	var caps uint32
+	for _, n := range need {
+		caps |= 1 << n
+	}
+	c.SetCaps("capabilities", caps)
+	for _, n := range need {
+		c.Add("ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, n, 0, 0)
+	}
+	descriptors(c, control)
+	return c
+}
+
+func takeIDs(c *sys.Calls, id Identity) {
 	if id.Mapped {
 		// A root caller's supplementary groups must go, for group root may read
 		// much; an ordinary user's cannot (user_namespaces(7)).
@@ -175,16 +210,6 @@ func initCalls(id Identity, control int) *sys.Calls {
 	// Without it the change from user 0 inside would take the capabilities.
 	c.Add("keep capabilities", unix.SYS_PRCTL, unix.PR_SET_KEEPCAPS, 1, 0, 0, 0)
 	c.Add("user", unix.SYS_SETRESUID, uintptr(id.InsideUID), uintptr(id.InsideUID), uintptr(id.InsideUID))
-	var caps uint32
-	for _, n := range initCaps {
-		caps |= 1 << n
-	}
-	c.SetCaps("capabilities", caps)
-	for _, n := range initCaps {
-		c.Add("ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, n, 0, 0)
-	}
-	descriptors(c, control)
-	return c
 }
 
 // descriptors are the last calls before init's execve.

@@ -58,6 +58,12 @@ func (t *Trial) Run() Tried {
 		return failedTrial(err)
 	}
 	defer unix.Close(pidfd)
+	if t.Namespaces != 0 {
+		if err := sendIDs(control, &t.Identity); err != nil {
+			reapUnreachable(pid)
+			return failedTrial(err)
+		}
+	}
 	r := lastWord(control)
 	status, err := end(pid, pidfd)
 	got := Tried{Killed: err == nil && status.Signaled() && status.Signal() == unix.SIGKILL}

@@ -3,6 +3,7 @@
 // and no reflection: init pays for everything that is linked before it runs.
 //
 //	supervisor                              init
+//	    ── IDs{user, group} ────────────────▶  takes them (only where helpers map them)
 //	    ── Files + [descriptors] ───────────▶  keeps them; any number of times
 //	    ── Config ──────────────────────────▶  builds the sandbox, step by step
 //	    ◀── Failed{step, errno} ─────────────  a step failed; init is gone after it

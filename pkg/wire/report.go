@@ -8,7 +8,7 @@ import (
 // Type is the first byte of a frame.
 type Type byte
 
-// The frames. Files, Config and Ack go to init, the others to the supervisor.
+// The frames. IDs, Files, Config and Ack go to init, the others to the supervisor.
 const (
 	TypeConfig Type = iota + 1
 	TypeAck
@@ -20,6 +20,7 @@ const (
 	TypeReady
 	TypeTerminal
 	TypeNetwork
+	TypeIDs
 )
 
 // Report is any message of init's.

@@ -115,9 +115,34 @@ func TestReports(t *testing.T) {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	for _, typ := range []Type{0, TypeConfig, TypeAck, TypeExited + 1, 255} {
+	for _, typ := range []Type{0, TypeConfig, TypeAck, TypeExited + 1, TypeIDs, 255} {
 		if _, err := DecodeReport(typ, (&Report{}).Encode()); !errors.Is(err, ErrMalformed) {
 			t.Errorf("type %d: error %v", typ, err)
+		}
+	}
+}
+
+// TestIDs: nothing but a whole IDs frame is one.
+func TestIDs(t *testing.T) {
+	want := IDs{UID: 65534, GID: 1<<32 - 1}
+	b := want.Encode()
+	if len(b) > MaxIDs {
+		t.Errorf("%d bytes, and the bound is %d", len(b), MaxIDs)
+	}
+	if got, err := DecodeIDs(TypeIDs, b); err != nil || *got != want {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+	for n := range b {
+		if _, err := DecodeIDs(TypeIDs, b[:n]); !errors.Is(err, ErrMalformed) {
+			t.Errorf("a prefix of %d bytes: error %v", n, err)
+		}
+	}
+	for _, bad := range []struct {
+		typ  Type
+		body []byte
+	}{{TypeConfig, b}, {TypeIDs, append(b, 0)}, {TypeIDs, bytes.Repeat([]byte{0xff}, 6)}} {
+		if _, err := DecodeIDs(bad.typ, bad.body); !errors.Is(err, ErrMalformed) {
+			t.Errorf("type %d, %x: error %v", bad.typ, bad.body, err)
 		}
 	}
 }
