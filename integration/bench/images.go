@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/zstd"
+
+	"sandglass/internal/testkit/machine"
 )
 
 const imageName = "bench"
@@ -80,13 +82,16 @@ func importImage(o *options, data, name, path string) (cost, error) {
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	began := time.Now()
-	err := cmd.Run()
-	c := cost{wall: time.Since(began)}
+	if err := cmd.Start(); err != nil {
+		return cost{}, err
+	}
+	peak := machine.WatchPeak(cmd.Process.Pid)
+	err := cmd.Wait()
+	c := cost{wall: time.Since(began), peak: peak()}
 	if err != nil {
 		return c, fmt.Errorf("import of %s: %w: %s", path, err, errs.String())
 	}
 	c.cpu = cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
-	c.peak = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
 	return c, nil
 }
 

@@ -77,10 +77,10 @@ const maxLinks = 40
 // links of four thousand bytes are 80000, for each entry of an archive of zeros.
 const maxSteps = 4096
 
-// perNode is how many bytes of name and link a node may have on average: four
+// PerNode is how many bytes of name and link a node may have on average: four
 // hundred thousand links to 4000 bytes each would be gigabytes of memory, and
 // nothing at all in a compressed archive.
-const perNode = 128
+const PerNode = 128
 
 // maxPart is the kernel's NAME_MAX.
 const maxPart = 255
@@ -168,8 +168,8 @@ func (t *Tree) add(in *Node, name string, n *Node, depth int) (*Node, error) {
 	if t.nodes++; t.nodes > t.bounds.Nodes {
 		return nil, refusal.Newf("more than %d files and directories", t.bounds.Nodes).Hint("--max-files %d", 2*t.bounds.Nodes)
 	}
-	if t.text += int64(len(name) + len(n.Target)); t.text/perNode > t.bounds.Nodes {
-		return nil, refusal.Newf("more than %d bytes of names and links", perNode*t.bounds.Nodes).Hint("--max-files %d", 2*t.bounds.Nodes)
+	if t.text += int64(len(name) + len(n.Target)); t.text/PerNode > t.bounds.Nodes {
+		return nil, refusal.Newf("more than %d bytes of names and links", PerNode*t.bounds.Nodes).Hint("--max-files %d", 2*t.bounds.Nodes)
 	}
 	n.layer = t.layer
 	if n.Kind == Dir {

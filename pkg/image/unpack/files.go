@@ -14,6 +14,7 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/tree"
 
 	"golang.org/x/sys/unix"
 )
@@ -90,6 +91,7 @@ type tarFiles struct {
 // index notes where in a plain tar archive each file is.
 func (u *unpacker) index(f source) (*tarFiles, error) {
 	files := &tarFiles{f: f, spans: map[string]span{}}
+	text := int64(0)
 	for t := tar.NewReader(f); ; {
 		h, err := t.Next()
 		if err == io.EOF {
@@ -101,8 +103,11 @@ func (u *unpacker) index(f source) (*tarFiles, error) {
 		if len(files.spans) > int(u.limits.Files) {
 			return nil, refusal.Newf("more than %d entries", u.limits.Files).Hint("--max-files %d", 2*u.limits.Files)
 		}
-		if len(h.Name) > maxPart {
+		if len(h.Name) > maxPart || len(h.Linkname) > maxPart {
 			continue // no part of an image's has such a name
+		}
+		if text += int64(len(h.Name) + len(h.Linkname)); text/tree.PerNode > u.limits.Files {
+			return nil, refusal.Newf("more than %d bytes of names and links", tree.PerNode*u.limits.Files).Hint("--max-files %d", 2*u.limits.Files)
 		}
 		at, err := f.Seek(0, io.SeekCurrent)
 		if err != nil {

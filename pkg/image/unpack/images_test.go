@@ -130,6 +130,10 @@ func TestHostileImages(t *testing.T) {
 	both := layout([][]byte{one}, nil)
 	both["index.json"] = strings.Replace(both["index.json"], `"layers":null`, `"layers":[{}]`, 1)
 	hide := func(s string) string { return strings.TrimPrefix(image.Digest([]byte(s)), image.DigestPrefix) }
+	var names []item
+	for i := range 300 {
+		names = append(names, file(fmt.Sprintf("%d/", i)+strings.Repeat("n/", 240)+"x", ""))
+	}
 	large := func(s *settings) { s.Config.User = strings.Repeat("x", 300000) }
 	edited := func(edit func(*settings)) []byte { return dockerArchive(t, [][]byte{one}, edit) }
 	for name, c := range map[string]struct {
@@ -155,6 +159,7 @@ func TestHostileImages(t *testing.T) {
 		}), "the settings: 110014 bytes of environment and arguments, more than 102400"},
 		"two images":             {archive(t, file("manifest.json", `[{},{}]`)), "manifest.json: it holds 2 images"},
 		"no JSON":                {archive(t, file("manifest.json", `[`)), "manifest.json: unexpected end of JSON input"},
+		"names of no part":       {archive(t, append(names, file("manifest.json", `[{}]`))...), "more than 128000 bytes of names and links"},
 		"a list twice":           {archive(t, file("manifest.json", `[{}]`), file("manifest.json", `[{}]`)), "manifest.json: it is in the archive more than once"},
 		"a part that is missing": {archive(t, file("manifest.json", `[{"Config":"../../etc/passwd","Layers":[]}]`)), "../../etc/passwd: it is not in the archive"},
 	} {
