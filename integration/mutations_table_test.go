@@ -349,6 +349,8 @@ var mutations = []mutation{
 		{"pkg/image/unpack/stream.go", "if bytes > ratioFloor+extra/8 && bytes/u.limits.Ratio > u.packed {", "if false {"}}},
 	{control: "image settings bounded", pkg: unpacked, fail: []string{"TestHostileImages"}, edits: []edit{
 		{"pkg/image/unpack/files.go", "	if p.Size() > u.limits.Config {", "	if false {"}}},
+	{control: "image values counted", pkg: unpacked, fail: []string{"TestHostileImages"}, edits: []edit{
+		{"pkg/image/unpack/files.go", "; values > maxValues {", "; values < 0 {"}}},
 	{control: "image digests of documents", pkg: unpacked, fail: []string{"TestHostileImages"}, edits: []edit{
 		{"pkg/image/unpack/files.go", "if digest != \"\" && image.Digest(text) != digest {", "if false {"}}},
 	{control: "image digests of layers", pkg: "image", fail: []string{"TestRefusedImportLeavesNothing"}, edits: []edit{

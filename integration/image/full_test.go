@@ -138,7 +138,7 @@ func TestFullSize(t *testing.T) {
 		{"settings of 100 MB", settings, nil, "more than 4194304"},
 		{"the same, allowed", settings, []string{"--max-config", "200m"}, "it is for"},
 		{"a list of 35 million images", manifests, nil, "more than 4194304"},
-		{"the same, allowed", manifests, []string{"--max-config", "200m"}, "it holds 34952534 images"},
+		{"the same, allowed", manifests, []string{"--max-config", "200m"}, "more than 50000 values"},
 		{"a terabyte of a hole", holes, nil, "huge: more than 17179869184 bytes"},
 		{"10 GiB of zeros, gzip", gzipped(func(w io.Writer) error { return tarOf(w, 10<<30) }), nil, "it unpacks to more than 200 times its size"},
 		{"that in gzip again", gzipped(gzipped(func(w io.Writer) error { return tarOf(w, 10<<30) })), nil, "the archive is damaged"},

@@ -2,6 +2,7 @@ package unpack
 
 import (
 	"archive/tar"
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -165,11 +166,18 @@ func (u *unpacker) document(from files, name, digest string, into any) error {
 	if digest != "" && image.Digest(text) != digest {
 		return wrongDigest(name, image.Digest(text), digest)
 	}
+	if values := bytes.Count(text, []byte(",")) + bytes.Count(text, []byte("{")) + bytes.Count(text, []byte("[")); values > maxValues {
+		return refusal.Newf("%s: more than %d values", refusal.Word(cut(name)), maxValues)
+	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return refusal.Newf("%s: %v", refusal.Word(cut(name)), err)
 	}
 	return nil
 }
+
+// maxValues bounds what JSON becomes in memory: three bytes, of an empty object, are
+// two hundred.
+const maxValues = 50000
 
 func wrongDigest(name, got, want string) error {
 	return refusal.Newf("%s: it is %s and should be %s", refusal.Word(cut(name)), got, refusal.Word(want)).

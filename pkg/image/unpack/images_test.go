@@ -160,6 +160,7 @@ func TestHostileImages(t *testing.T) {
 		"two images":             {archive(t, file("manifest.json", `[{},{}]`)), "manifest.json: it holds 2 images"},
 		"no JSON":                {archive(t, file("manifest.json", `[`)), "manifest.json: unexpected end of JSON input"},
 		"names of no part":       {archive(t, append(names, file("manifest.json", `[{}]`))...), "more than 128000 bytes of names and links"},
+		"a list of 60000 images": {archive(t, file("manifest.json", "["+strings.Repeat("{},", 60000)+"{}]")), "manifest.json: more than 50000 values"},
 		"a list twice":           {archive(t, file("manifest.json", `[{}]`), file("manifest.json", `[{}]`)), "manifest.json: it is in the archive more than once"},
 		"a part that is missing": {archive(t, file("manifest.json", `[{"Config":"../../etc/passwd","Layers":[]}]`)), "../../etc/passwd: it is not in the archive"},
 	} {
