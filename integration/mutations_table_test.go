@@ -392,7 +392,7 @@ var mutations = []mutation{
 	{control: "image of a request", pkg: "image", fail: []string{"TestImageInASession"}, edits: []edit{
 		{"pkg/policy/session.go", "		if err := d.host.namedImage(&p); err != nil {\n			return err\n		}\n", ""}}},
 	{control: "helper that others could change", pkg: "image", fail: []string{"TestVerbFindsItsBinary"}, edits: []edit{
-		{"cmd/sandglass/helper.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
+		{"pkg/hostpath/program.go", "st.Mode&0o022 != 0 || !owned", "false && !owned"}}},
 	{control: "lists of packages signed", pkg: "image", fail: []string{"TestPackagesThatAreNotWhatWasSigned"}, edits: []edit{
 		{"pkg/image/apt/apt.go", "`Acquire::AllowInsecureRepositories \"false\";`", "`Acquire::AllowInsecureRepositories \"true\";`"},
 		{"pkg/image/apt/apt.go", "`APT::Get::AllowUnauthenticated \"false\";`", "`APT::Get::AllowUnauthenticated \"true\";`"}}},
@@ -407,6 +407,8 @@ var mutations = []mutation{
 		{"pkg/image/apt/source.go", "if !goodURL.MatchString(s.URL) {", "if s.URL == \"\" {"}}},
 	{control: "manifest of all files", pkg: "image", fail: []string{"TestBuiltOfPackages"}, edits: []edit{
 		{"pkg/image/build/build.go", "		if n.Kind != tree.File {\n", "		if n.Kind != tree.File || n.Size < 10 {\n"}}},
+	{control: "bytecode beside its module", pkg: "pkg/image/build", fail: []string{"TestBytecode"}, edits: []edit{
+		{"pkg/image/build/bytecode.go", "		if !ours || source == nil", "		if source == nil"}}},
 	{control: "private files of the host", pkg: "pkg/image/build", fail: []string{"TestHostLeavesPrivateFiles"}, edits: []edit{
 		{"pkg/image/build/host.go", "|| !h.private && st.Mode().Perm()&0o004 == 0 {", "{"}}},
 	{control: "length of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{

@@ -18,6 +18,7 @@ import (
 	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/recipe"
 	"sandglass/pkg/image/store"
+	"sandglass/pkg/image/tree"
 	"sandglass/pkg/image/unpack"
 	"sandglass/pkg/runtimes"
 	etcfiles "sandglass/rootfs"
@@ -137,7 +138,10 @@ func packaged(r *recipe.Recipe, o *options, w *store.Work) (*unpack.Unpacked, er
 	if err != nil {
 		return nil, err
 	}
-	u, err := build.Recipe(r, list, a, w)
+	u, err := build.Recipe(r, list, a, w, func(t *tree.Tree, argv []string, read func(io.Reader) error) error {
+		tell("compiling")
+		return w.Trial(t, func(root string) error { return build.Sandbox(root, argv, read) })
+	})
 	if err == nil && o.lock != "" && locked == nil {
 		err = writeLock(o.lock, recipe.Lock(list))
 	}

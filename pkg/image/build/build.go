@@ -1,7 +1,7 @@
 // Package build makes images: of packages by a recipe, or of what is installed on
 // this host. Either way the image is a tree in memory whose contents go to a sink,
 // as with an import; nothing is unpacked over a file system, and nothing of the
-// image is executed. The same packages give the same bytes: owners are root, times
+// image is executed but, for Python's bytecode, in a sandbox. The same packages give the same bytes: owners are root, times
 // are the packages' own, the order is that of names.
 package build
 

@@ -28,7 +28,7 @@ type packager struct {
 }
 
 // Recipe makes an image of the packages that a recipe came to.
-func Recipe(r *recipe.Recipe, list []manifest.Package, from Archives, sink unpack.Sink) (*unpack.Unpacked, error) {
+func Recipe(r *recipe.Recipe, list []manifest.Package, from Archives, sink unpack.Sink, run Run) (*unpack.Unpacked, error) {
 	p := &packager{builder: newBuilder(sink), recipe: r}
 	for _, j := range r.Joins {
 		p.joins = append(p.joins, &joined{j, map[string][]byte{}})
@@ -40,7 +40,11 @@ func Recipe(r *recipe.Recipe, list []manifest.Package, from Archives, sink unpac
 			return nil, err
 		}
 	}
-	if err := p.complete(); err != nil {
+	err := p.complete()
+	if err == nil {
+		err = p.bytecode(run)
+	}
+	if err != nil {
 		return nil, refusal.Newf("recipe %s: %s", refusal.Word(r.Name), err.Error())
 	}
 	return p.finish("recipe "+r.Name, list, image.Config{Env: r.Env, Cmd: r.Cmd})
@@ -56,7 +60,10 @@ func (p *packager) complete() error {
 			return err
 		}
 	}
-	return p.links(p.recipe.Links)
+	if err := p.links(p.recipe.Links); err != nil {
+		return err
+	}
+	return p.base()
 }
 
 func (p *packager) archive(in io.Reader, pkg string) error {

@@ -30,6 +30,7 @@ type Recipe struct {
 	Remove   []Pattern
 	Keep     []Pattern // stays, whatever else would remove it
 	Joins    []Join
+	Bytecode []Pattern // directories of Python modules
 	Env      []string
 	Cmd      []string
 }
@@ -53,15 +54,16 @@ var words = map[string]struct {
 	form        string
 	set         func(*Recipe, []string) error
 }{
-	"about":   {1, 0, "about TEXT", (*Recipe).about},
-	"package": {2, 2, "package NAME VERSION|*", (*Recipe).want},
-	"without": {1, 0, "without NAME...", (*Recipe).without},
-	"link":    {2, 0, "link TARGET PATH...", (*Recipe).link},
-	"remove":  {1, 0, "remove PATTERN...", (*Recipe).remove},
-	"keep":    {1, 0, "keep PATTERN...", (*Recipe).keep},
-	"join":    {2, 2, "join PATTERN PATH", (*Recipe).join},
-	"env":     {1, 1, "env NAME=VALUE", (*Recipe).env},
-	"cmd":     {1, 0, "cmd WORD...", (*Recipe).cmd},
+	"about":    {1, 0, "about TEXT", (*Recipe).about},
+	"package":  {2, 2, "package NAME VERSION|*", (*Recipe).want},
+	"without":  {1, 0, "without NAME...", (*Recipe).without},
+	"link":     {2, 0, "link TARGET PATH...", (*Recipe).link},
+	"remove":   {1, 0, "remove PATTERN...", (*Recipe).remove},
+	"keep":     {1, 0, "keep PATTERN...", (*Recipe).keep},
+	"join":     {2, 2, "join PATTERN PATH", (*Recipe).join},
+	"bytecode": {1, 0, "bytecode PATTERN...", (*Recipe).bytecode},
+	"env":      {1, 1, "env NAME=VALUE", (*Recipe).env},
+	"cmd":      {1, 0, "cmd WORD...", (*Recipe).cmd},
 }
 
 // Triplets are the names of the directories that have an architecture's libraries,
@@ -173,8 +175,9 @@ func (r *Recipe) link(f []string) error {
 	return nil
 }
 
-func (r *Recipe) remove(f []string) error { return patterns(&r.Remove, f) }
-func (r *Recipe) keep(f []string) error   { return patterns(&r.Keep, f) }
+func (r *Recipe) remove(f []string) error   { return patterns(&r.Remove, f) }
+func (r *Recipe) keep(f []string) error     { return patterns(&r.Keep, f) }
+func (r *Recipe) bytecode(f []string) error { return patterns(&r.Bytecode, f) }
 
 func patterns(to *[]Pattern, f []string) error {
 	for _, s := range f {

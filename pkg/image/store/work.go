@@ -319,3 +319,16 @@ func setTime(dir int, name string, mtime int64) error {
 	t := unix.Timespec{Sec: mtime}
 	return unix.UtimesNanoAt(dir, name, []unix.Timespec{t, t}, unix.AT_SYMLINK_NOFOLLOW)
 }
+
+// Trial has a tree's files in a directory for as long as try takes.
+func (w *Work) Trial(t *tree.Tree, try func(root string) error) error {
+	const name = "trial"
+	err := w.directory(w.dir, name, "", t.Root)
+	if err == nil {
+		err = try(w.store.Path + "/" + image.TempDir + "/" + w.name + "/" + name)
+	}
+	if rerr := removeAll(w.dir, name); err == nil {
+		err = rerr
+	}
+	return err
+}
