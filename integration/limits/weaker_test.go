@@ -69,6 +69,25 @@ func TestWeakerMemory(t *testing.T) {
 	})
 }
 
+// A program that is spread over its memory holds what it has touched, and no huge
+// pages for it: where a control group has the limit the kernel takes small ones
+// when the huge are too much, and where the watchdog has it there are none.
+func TestSparseMemory(t *testing.T) {
+	if text, err := os.ReadFile("/proc/self/status"); err != nil || !strings.Contains(string(text), "\nTHP_enabled:\t1\n") {
+		testkit.Skip(t, "huge pages", "a kernel or a test without them")
+	}
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		o := testkit.RunC(t, testkit.Opts{Who: who}, []string{"--memory", "64m"}, source(t, "sparse.c"))
+		if who.Limited() {
+			if o.Exit != 0 || !strings.HasPrefix(o.Stdout, "THP_enabled:\t1\n") {
+				t.Errorf("exit %d, %q", o.Exit, o.Stdout)
+			}
+			return
+		}
+		ended(t, o, result.Exited, 0, "THP_enabled:\t0\nAnonHugePages:         0 kB\n")
+	})
+}
+
 // rated asks for all CPUs, and then uses a fifth of a second of one.
 const rated = `#define _GNU_SOURCE
 #include <sched.h>

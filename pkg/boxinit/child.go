@@ -48,6 +48,11 @@ func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 	for _, r := range cfg.Rlimits {
 		c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)
 	}
+	if cfg.SmallPages {
+		// It belongs to the memory, and the one that execve makes inherits it. Until
+		// then the memory is init's too, which does as well without.
+		c.Add("small pages", unix.SYS_PRCTL, unix.PR_SET_THP_DISABLE, 1, 0, 0, 0)
+	}
 	dropPrivileges(c)
 	if landlock >= 0 {
 		c.Add("landlock", unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(landlock), landlockFlags(abi))

@@ -19,7 +19,7 @@ func TestOrder(t *testing.T) {
 		b.WriteString("  " + s.Name + "\n")
 	}
 	b.WriteString("the program's process, between clone and execve:\n")
-	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Terminal: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
+	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Terminal: true, CPUs: []byte{1}, SmallPages: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
 	for _, name := range Child(cfg, 0, 0).Names() {
 		b.WriteString("  " + name + "\n")
 	}
@@ -48,7 +48,7 @@ func TestOrderKeeps(t *testing.T) {
 	for _, s := range Steps() {
 		steps = append(steps, s.Name)
 	}
-	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Terminal: true, CPUs: []byte{1}, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
+	cfg := &wire.Config{Tasks: []int32{5}, CgroupNS: true, Terminal: true, CPUs: []byte{1}, SmallPages: true, Rlimits: []wire.Rlimit{{Resource: 4}}, Seccomp: make([]byte, 8)}
 	child := Child(cfg, 0, 0).Names()
 	for _, c := range []struct {
 		list          []string

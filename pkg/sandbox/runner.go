@@ -176,7 +176,7 @@ func (r *runner) build() error {
 	b.Config = wire.Config{
 		Hostname: plan.Hostname, Loopback: true,
 		Box: wire.NoFD, CgroupNS: true, CPUs: r.cpus.Mask(),
-		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF,
+		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF, SmallPages: b.MemoryMax > 0,
 		Paths: p.Program.Paths, Argv: p.Program.Argv, Env: p.Program.Env, Dir: p.Program.Dir,
 	}
 	if r.group.EnforcedBy(cgroup.Pids) == result.ByNone {

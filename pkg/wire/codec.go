@@ -159,6 +159,7 @@ func (c *Config) Encode() []byte {
 		e.uint(r.Soft)
 		e.uint(r.Hard)
 	}
+	e.bool(c.SmallPages)
 	e.bytes(c.Seccomp)
 	e.bytes(c.InitSeccomp)
 	e.bool(c.Listener)
@@ -212,6 +213,7 @@ func DecodeConfig(b []byte) (*Config, error) {
 	for n := d.count(); n > 0 && !d.bad; n-- {
 		c.Rlimits = append(c.Rlimits, Rlimit{Resource: d.fd(), Soft: d.uint(), Hard: d.uint()})
 	}
+	c.SmallPages = d.bool()
 	c.Seccomp, c.InitSeccomp, c.Listener = d.bytes(), d.bytes(), d.bool()
 	c.Stdin, c.Stdout, c.Stderr = d.fd(), d.fd(), d.fd()
 	c.Terminal, c.Rows, c.Cols = d.bool(), d.uint16(), d.uint16()

@@ -48,6 +48,10 @@ type Config struct {
 	CgroupNS bool
 
 	Rlimits []Rlimit
+	// SmallPages keeps the kernel from giving the program huge pages, for one byte
+	// of which it holds 2 MiB.
+	SmallPages bool
+
 	Seccomp []byte // classic BPF, struct sock_filter in native byte order
 	// InitSeccomp is init's own filter, empty when it is the program's: one that
 	// the caller wrote for a program may lack what init needs to report its end.

@@ -25,7 +25,7 @@ func sample() *Config {
 		},
 		Loopback: true, Routes: []Route{{Addr: []byte{198, 18, 0, 0}, Bits: 15}, {Addr: make([]byte, 16), Bits: 64, Optional: true}},
 		Ports: []uint16{53, 443}, Box: NoFD, Tasks: []int32{7, 300}, CgroupNS: true,
-		Rlimits: []Rlimit{{Resource: 4, Soft: 0, Hard: 1<<64 - 1}},
+		Rlimits: []Rlimit{{Resource: 4, Soft: 0, Hard: 1<<64 - 1}}, SmallPages: true,
 		Seccomp: []byte{6, 0, 0, 0, 0, 0, 0, 0}, InitSeccomp: []byte{1}, Listener: true,
 		Stdin: 4, Stdout: 5, Stderr: 6, Terminal: true, Rows: 24, Cols: 1<<16 - 1,
 		Paths: []string{"/usr/bin/true", "/bin/true"}, Argv: []string{"true", ""}, Env: []string{"A=b"},
