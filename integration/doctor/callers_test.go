@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/agree"
 )
 
 // as is this host for a caller who has done something first, by himself; $D is a
@@ -84,8 +85,24 @@ func TestOddCallers(t *testing.T) {
 			case c.says != same && (o.Exit != 125 || o.Stdout != "" || said != "sandglass: error: "+c.says || !strings.Contains(o.Stderr, "\nhint: ")):
 				t.Errorf("%s: exit %d, stdout %q, stderr %q; want %q", c.name, o.Exit, o.Stdout, o.Stderr, c.says)
 			}
+			if c.name == "too few open files" || c.name == "small files" || c.name == "no signals that wait" { // one of each kind
+				p.told(t, o.Stderr)
+			}
 		}
 	})
+}
+
+// told: doctor says what a run is told, in its report or because it is told so itself.
+func (p place) told(t *testing.T, stderr string) {
+	t.Helper()
+	d := p.do(t, "doctor", "--json")
+	if d.Stdout == "" {
+		if d.Exit != 125 || d.Stderr != stderr {
+			t.Errorf("doctor: exit %d, %q; a run says %q", d.Exit, d.Stderr, stderr)
+		}
+		return
+	}
+	agree.Run(t, p.do, agree.Parse(t, d))
 }
 
 // A stdout that is closed is one that nobody reads: the run is what it is.

@@ -1,18 +1,14 @@
 package doctor
 
 import (
-	"encoding/json"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
-	"sandglass/internal/testkit/schema"
+	"sandglass/internal/testkit/agree"
 	"sandglass/pkg/doctor"
 )
 
@@ -67,39 +63,10 @@ func (p place) do(t *testing.T, verb string, args ...string) testkit.Output {
 	return testkit.Run(t, o, args...)
 }
 
-// report is what doctor finds there. Its exit code must be the one of the
-// report, the report must be as the schema has it, and nothing else is said.
+// report is what doctor finds there.
 func (p place) report(t *testing.T) doctor.Report {
 	t.Helper()
-	o := p.do(t, "doctor", "--json")
-	var r doctor.Report
-	if err := json.Unmarshal([]byte(o.Stdout), &r); err != nil || o.Stderr != "" {
-		t.Fatalf("exit %d, %v\n%s%s", o.Exit, err, o.Stdout, o.Stderr)
-	}
-	s := schema.Load(t, filepath.Join(testkit.Root(t), "docs/doctor.schema.json"))
-	for _, bad := range s.Validate([]byte(o.Stdout), "report") {
-		t.Error(bad)
-	}
-	if left := testkit.CgroupsLeft(t, o.PID); len(left) > 0 {
-		t.Errorf("left behind: %q", left)
-	}
-	want := 125
-	if r.Run.State == doctor.Works {
-		want = 0
-	}
-	if o.Exit != want {
-		t.Errorf("exit %d of doctor, want %d: %s", o.Exit, want, r.Run.State)
-	}
-	for i := range r.Layers {
-		r.Layers[i].Cause = plain(r.Layers[i].Cause)
-	}
-	r.Run.Error = plain(r.Run.Error)
-	return r
-}
-
-// plain takes the parts of a text away that differ from run to run.
-func plain(text string) string {
-	return regexp.MustCompile(`sandglass-[0-9]+-[0-9]+-[0-9a-z]+`).ReplaceAllString(text, "sandglass-ID")
+	return agree.Report(t, p.do)
 }
 
 func layer(t *testing.T, r doctor.Report, name string) doctor.Layer {
@@ -141,40 +108,10 @@ func (w want) compare(t *testing.T, base, got doctor.Report) {
 	}
 }
 
-// agrees runs a program there: it starts, starts with the flags that doctor
-// names, or is refused with doctor's own words.
+// agrees runs a program there: see agree.Run.
 func (p place) agrees(t *testing.T, r doctor.Report) {
 	t.Helper()
-	bare := p.do(t, "run", "--", "true")
-	if r.Run.State == doctor.Works {
-		if bare.Exit != 0 {
-			t.Errorf("a run starts, says doctor; exit %d: %s", bare.Exit, bare.Stderr)
-		}
-		return
-	}
-	if bare.Exit != 125 || bare.Stdout != "" {
-		t.Errorf("exit %d, stdout %q of a run that does not start", bare.Exit, bare.Stdout)
-	}
-	if r.Run.State == doctor.DoesNot && r.Run.Flags != "" {
-		bare = p.do(t, "run", append(strings.Fields(r.Run.Flags), "--", "true")...)
-	} else if r.Run.State == doctor.Less {
-		if o := p.do(t, "run", append(strings.Fields(r.Run.Flags), "--", "true")...); o.Exit != 0 {
-			t.Errorf("with %s: exit %d: %s", r.Run.Flags, o.Exit, o.Stderr)
-		}
-	}
-	lines := strings.Split(strings.TrimSuffix(plain(bare.Stderr), "\n"), "\n")
-	said := []string{"sandglass: error: " + r.Run.Error}
-	for _, h := range r.Run.Hints {
-		said = append(said, "hint: "+h)
-	}
-	if len(lines) > 1 {
-		for i := range lines[1:] { // run puts its own command line for the example
-			lines[i+1] = strings.Replace(lines[i+1], "sandglass run -- true", "sandglass run script.py", 1)
-		}
-	}
-	if !slices.Equal(lines, said) {
-		t.Errorf("run says\n%s\ndoctor says\n%s", strings.Join(lines, "\n"), strings.Join(said, "\n"))
-	}
+	agree.Run(t, p.do, r)
 }
 
 func number(n int) string { return strconv.Itoa(n) }

@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +17,11 @@ func refuses(r doctor.Report) string {
 		}
 	}
 	return "the seccomp filter that this process is under"
+}
+
+// isContainer: this host is one, of a kind that can be told.
+func isContainer(r doctor.Report) bool {
+	return slices.ContainsFunc(r.Host.Kind, func(k string) bool { return strings.HasSuffix(k, " container") })
 }
 
 func fails(cause string) doctor.Layer   { return doctor.Layer{State: doctor.DoesNot, Cause: cause} }

@@ -2,11 +2,12 @@ package doctor
 
 import (
 	"os/exec"
-	"regexp"
 	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/agree"
+	"sandglass/pkg/doctor"
 )
 
 // refused is a run that never starts, in a line and with hints, which doctor says
@@ -14,15 +15,15 @@ import (
 func (p place) refused(t *testing.T, want string, flags ...string) {
 	t.Helper()
 	o := p.do(t, "run", append(flags, "--", "echo", "ran")...)
-	said, hints, _ := strings.Cut(plain(o.Stderr), "\n")
-	said = regexp.MustCompile(`process \d+ is \d+ there`).ReplaceAllString(said, "process N is M there")
+	said, hints, _ := strings.Cut(agree.Plain(o.Stderr), "\n")
 	if o.Exit != 125 || o.Stdout != "" || said != "sandglass: error: "+want || !strings.HasPrefix(hints, "hint: ") {
 		t.Errorf("exit %d, %q, %s\nwant %s", o.Exit, o.Stdout, o.Stderr, want)
 	}
-	d := p.do(t, "doctor")
-	if d.Exit != 125 || d.Stderr != "" || strings.Contains(d.Stdout, "\nA run starts here.\n") {
-		t.Errorf("doctor: exit %d, %q%s", d.Exit, d.Stdout, d.Stderr)
+	r := p.report(t)
+	if r.Run.State == doctor.Works {
+		t.Errorf("doctor: a run %s", r.Run.State)
 	}
+	p.agrees(t, r)
 }
 
 // By a /proc of another PID namespace ids would be mapped for, and what was read
@@ -159,6 +160,7 @@ func TestRootWithoutOneCapability(t *testing.T) {
 				t.Errorf("%s: %s, want %q", name, said, want[name])
 			}
 			delete(want, name)
+			p.agrees(t, p.report(t))
 		default:
 			t.Errorf("%s: exit %d, %q, %q", name, o.Exit, o.Stdout, o.Stderr)
 		}

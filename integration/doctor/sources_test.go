@@ -10,51 +10,19 @@ import (
 	"sandglass/internal/testkit"
 )
 
-// on is this host with a file system mounted at a directory, which has a script,
-// a program and a file of the caller's own there that nobody else may read.
-func on(t *testing.T, who testkit.Who, dir, mount string) place {
-	t.Helper()
-	uid := number(who.UID) + ":" + number(who.GID)
-	return script(t, who, "cd "+dir+"\n"+mount+`
-printf '#!/bin/sh\necho "script $1"\n' >at/hello.sh
-cp /usr/bin/id at/prog
-echo secret >at/private
-chmod 0755 at/hello.sh at/prog
-chown `+uid+` at at/hello.sh at/prog at/private
-chmod 0600 at/private
-cd /`)
-}
-
 // Where the caller's files lie, on whatever file system and with whatever flags of
 // its mount: a script runs, a directory is a mount, what is the caller's own can be
 // read; or that it cannot is said in one line.
 func TestSources(t *testing.T) {
-	for _, fs := range []struct {
-		name, mount  string
-		noexec, maps bool // maps: its files can be given to a sandbox of root's
-	}{
+	for _, fs := range append([]fileSystem{
 		{"tmpfs", "mount -t tmpfs tmpfs at", false, true},
 		{"noexec", "mount -t tmpfs -o noexec tmpfs at", true, true},
 		{"nosuid,nodev,noatime", "mount -t tmpfs -o nosuid,nodev,noatime tmpfs at", false, true},
-		{"overlay", "mkdir -p low work; mount -t tmpfs tmpfs work; mkdir work/up work/work; mount -t overlay -o lowerdir=low,upperdir=work/up,workdir=work/work overlay at", false, false},
-		{"fuse", "mkdir -p low; bindfs low at", false, false},
-	} {
+	}, oddFileSystems...) {
 		t.Run(fs.name, func(t *testing.T) {
 			testkit.Each(t, func(t *testing.T, who testkit.Who) {
-				if fs.name == "fuse" {
-					testkit.Requires(t, "bindfs")
-					if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
-						testkit.Skip(t, "/dev/fuse", err.Error())
-					} else {
-						f.Close()
-					}
-				}
 				dir := testkit.Dir(t)
-				at := filepath.Join(dir, "at")
-				if err := os.Mkdir(at, 0o755); err != nil {
-					t.Fatal(err)
-				}
-				p, flags := on(t, who, dir, fs.mount), who.Flags()
+				p, flags, at := fs.place(t, who, "cd "+dir, "cd /"), who.Flags(), filepath.Join(dir, "at")
 				p.runs(t, "script x\n", append(flags, at+"/hello.sh", "x")...)
 				p.runs(t, "uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n", append(flags, at+"/prog")...)
 				o := p.do(t, "run", append(flags, "-v", at+":/task", "--", "/task/prog", "-u")...)

@@ -72,6 +72,8 @@ func TestRootWithoutCapabilities(t *testing.T) {
 	p = place{who: who, prefix: []string{"setpriv", "--securebits", "+noroot,+no_setuid_fixup"}}
 	if r := p.report(t); r.Run.State != doctor.DoesNot || r.Run.Error != cause {
 		t.Errorf("with securebits: %+v", r.Run)
+	} else {
+		p.agrees(t, r)
 	}
 
 	// The one that is named is enough.

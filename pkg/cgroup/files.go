@@ -45,10 +45,10 @@ func explain(op, path string, err error) *cause {
 	return because(what)
 }
 
-// nobodys opens the cause for an ordinary user: that is what they lack, the
-// path of somebody else's group comes after it.
+// nobodys opens the cause for an ordinary user and for root of a container of
+// theirs: that is what they lack, the path of somebody else's group comes after it.
 func nobodys() string {
-	if os.Geteuid() == 0 {
+	if os.Geteuid() == 0 && !causes.InUserNamespace() {
 		return ""
 	}
 	return "no control group of your own: "

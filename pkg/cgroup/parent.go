@@ -246,7 +246,7 @@ func cannotEnable(ctrl, path, top string, err error) *cause {
 	what := "the " + ctrl + " controller cannot be enabled in " + path + ": " + err.Error()
 	switch err {
 	case unix.EBUSY:
-		return because(what+" (processes are in that group itself)", append(causes.OwnGroup(), hintLeaf(path, top))...)
+		return because(what+" (processes are in that group itself)", append(causes.OtherGroup(), hintLeaf(path, top))...)
 	case unix.EACCES, unix.EPERM:
 		return because(what, causes.OwnGroup()...)
 	case unix.EROFS:
@@ -292,7 +292,7 @@ func (p parentV2) alone() *cause {
 	for pid := range strings.FieldsSeq(procs) {
 		if pid != me {
 			return because("other processes are in own cgroup "+p.path+", so no controller can be enabled in it",
-				append(causes.OwnGroup(), hintLeaf(p.path, p.mount))...)
+				append(causes.OtherGroup(), hintLeaf(p.path, p.mount))...)
 		}
 	}
 	return nil

@@ -226,9 +226,10 @@ func (t *tree) parentV1(ctrl, override string) (string, *cause) {
 	if m == nil {
 		what := "no v1 hierarchy with the " + ctrl + " controller is mounted below " + t.root
 		if t.self.v1(ctrl) == "" {
-			what = "the kernel has no " + ctrl + " controller on v1, where this host keeps the others"
+			what = "the " + ctrl + " controller is not on v1, where this host keeps the others"
 		}
-		return "", because(what, append(causes.ToV2(), "mount -t cgroup -o "+ctrl+" cgroup "+t.root+"/"+ctrl)...)
+		at := t.root + "/" + ctrl
+		return "", because(what, append(causes.ToV2(), "mkdir -p "+at+" && mount -t cgroup -o "+ctrl+" cgroup "+at+"   # as root")...)
 	}
 	if override == "" {
 		return m.below(t.self.v1(ctrl))

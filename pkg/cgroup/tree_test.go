@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"sandglass/pkg/doctor/causes"
 )
 
 const (
@@ -58,7 +60,7 @@ func TestNewTree(t *testing.T) {
 		{"docker on v1", dockerMounts, dockerSelf, 1, "v1", map[string]string{
 			"memory": "/sys/fs/cgroup/memory/inner", "pids": "/sys/fs/cgroup/pids",
 			"cpu": "/sys/fs/cgroup/cpu,cpuacct", "cpuacct": "/sys/fs/cgroup/cpu,cpuacct",
-			"blkio": "!the kernel has no blkio controller on v1, where this host keeps the others"}, ""},
+			"blkio": "!the blkio controller is not on v1, where this host keeps the others"}, ""},
 		{"docker on v2, private namespace", "900 1 0:30 / /sys/fs/cgroup ro,nosuid - cgroup2 cgroup rw,nsdelegate\n", "0::/\n", 2, "v2", nil, "/sys/fs/cgroup"},
 		{"docker on v2, bind of its own group", "900 1 0:30 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc/x\n", 2, "v2", nil, "/sys/fs/cgroup/x"},
 		{"another's bind with a longer name", "900 1 0:30 /docker/ab /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/docker/abc\n", 2, "v2", nil,
@@ -68,7 +70,7 @@ func TestNewTree(t *testing.T) {
 		{"removed group", "900 1 0:30 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n", "0::/x (deleted)\n", 2, "v2", nil,
 			`!own group "/x (deleted)" cannot be reached below /sys/fs/cgroup`},
 		{"wsl2", wslMounts, wslSelf, 1, "hybrid", map[string]string{
-			"memory": "/sys/fs/cgroup/memory", "pids": "!the kernel has no pids controller on v1, where this host keeps the others"}, "/sys/fs/cgroup/unified"},
+			"memory": "/sys/fs/cgroup/memory", "pids": "!the pids controller is not on v1, where this host keeps the others"}, "/sys/fs/cgroup/unified"},
 		{"controller that is not mounted", wslMounts, wslSelf + "9:pids:/\n", 1, "hybrid", map[string]string{
 			"pids": "!no v1 hierarchy with the pids controller is mounted below /sys/fs/cgroup"}, "/sys/fs/cgroup/unified"},
 		{"v2 mounted over v1", hybridMounts + "99 31 0:50 / /sys/fs/cgroup rw - cgroup2 none rw\n", "0::/\n", 2, "v2", nil, "/sys/fs/cgroup"},
@@ -201,14 +203,12 @@ func TestRefusals(t *testing.T) {
 			"memory limit: other processes are in own cgroup ROOT/own, so no controller can be enabled in it", "--cgroup-parent /own"},
 		{"all limits in one message", inContainer(), Limits{MemoryMax: 1 << 20, PidsMax: 9, CPUQuotaUS: 5000}, "", "",
 			"memory, pids, cpu limits: other processes are in own cgroup ROOT/own, so no controller can be enabled in it", "--allow-degraded memory,pids,cpu"},
-		{"the scope is named", inContainer(), memory, "", "", "memory limit: other processes are in own cgroup ROOT/own, so no controller can be enabled in it",
-			"systemd-run --user --scope -p Delegate=yes sandglass run"},
 		{"parent that is not there", inContainer(), memory, "/ci", "",
 			"cgroup parent ROOT/ci does not exist", "mkdir -p ROOT/ci"},
 		{"parent that is not there, degraded", inContainer(), memory, "/ci", Memory, "cgroup parent ROOT/ci does not exist", "mkdir -p ROOT/ci"},
 		{"parent that is a file", inContainer(), memory, "/own/cgroup.procs", Memory, "cgroup parent ROOT/own/cgroup.procs does not exist", "mkdir -p"},
 		{"not delegated", map[string]string{"cgroup.events": "", "own/x": ""}, memory, "", "",
-			"memory limit: own cgroup ROOT/own is not delegated to uid UID (ROOT/own/cgroup.procs: no such file or directory)", "Delegate=yes"},
+			"memory limit: own cgroup ROOT/own is not delegated to uid UID (ROOT/own/cgroup.procs: no such file or directory)", causes.OwnGroup()[0]},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := fakeV2(t, c.files)

@@ -114,7 +114,7 @@ func (e *examiner) userLayer() Layer {
 		} else {
 			l.Cause += ": the ids of sandboxes are not mapped in this user namespace"
 		}
-		l.Remedies = []string{"setpriv --reuid 65534 --regid 65534 --clear-groups sandglass run script.py   # as a user who owns nothing"}
+		l.Remedies = causes.AsNobody()
 	}
 	return l
 }

@@ -65,7 +65,7 @@ func (t *Trial) Run() Tried {
 		}
 	}
 	r := lastWord(control)
-	status, err := end(pid, pidfd)
+	status, err := end(pid, pidfd, control)
 	got := Tried{Killed: err == nil && status.Signaled() && status.Signal() == unix.SIGKILL}
 	switch {
 	case r == nil:
@@ -142,8 +142,10 @@ func lastWord(control *os.File) *wire.Report {
 }
 
 // end kills the child through its pidfd, as a run's clock does, and waits for it.
-func end(pid, pidfd int) (unix.WaitStatus, error) {
+// One that no signal reaches ends with its control socket.
+func end(pid, pidfd int, control *os.File) (unix.WaitStatus, error) {
 	if err := reachable(pidfd); err != nil {
+		control.Close()
 		return reapUnreachable(pid), err
 	}
 	kill(pidfd)

@@ -1,10 +1,12 @@
 package sandbox
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/doctor/causes"
 	"sandglass/pkg/hostid"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/policy"
@@ -17,7 +19,12 @@ import (
 
 // NoHostID is the refusal of a root caller's run for which there is no id.
 func NoHostID(err error) *refusal.Error {
-	return refusal.Newf("no host id for the sandbox: %v", err).Hint("ls -ld %s   # must be root's, mode 0700", hostid.Dir)
+	r := refusal.Newf("no host id for the sandbox: %v", err)
+	if errors.Is(err, unix.EROFS) {
+		r.Hints = causes.ReadOnlyLocks()
+		return r
+	}
+	return r.Hint("ls -ld %s   # must be root's, mode 0700", hostid.Dir)
 }
 
 // serial tells the runs of one process apart.

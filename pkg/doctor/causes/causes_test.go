@@ -21,6 +21,12 @@ func fake(t *testing.T, uid int, files map[string]string) host {
 		if err := os.MkdirAll(filepath.Dir(h.root+path), 0o755); err != nil {
 			t.Fatal(err)
 		}
+		if strings.HasPrefix(path, "/proc/self/ns/") && text != "" {
+			if err := os.Symlink(text, h.root+path); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
 		if err := os.WriteFile(h.root+path, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -36,6 +42,7 @@ const (
 
 func TestCloneFailed(t *testing.T) {
 	const what = "user namespaces cannot be made or mapped: clone: operation not permitted"
+	const lacks = "user namespaces cannot be made or mapped: map ids: operation not permitted; root lacks CAP_SETFCAP"
 	for name, c := range map[string]struct {
 		uid        int
 		files      map[string]string
@@ -64,7 +71,13 @@ func TestCloneFailed(t *testing.T) {
 		"chroot": {0, map[string]string{"/proc/self/mountinfo": "30 1 0:5 / /proc rw - proc proc rw\n", "/proc/self/status": allCaps}, "clone", syscall.EPERM,
 			what + "; this process is in a chroot, where the kernel allows no user namespace", "unshare --mount sh -c 'mount --rbind DIR DIR && cd DIR && pivot_root . . && umount -l . && exec sandglass run script.py'   # from outside, as root, in place of chroot DIR"},
 		"no capability": {0, map[string]string{"/proc/self/status": noCaps}, "map ids", syscall.EPERM,
-			"user namespaces cannot be made or mapped: map ids: operation not permitted; root lacks CAP_SETFCAP", "docker run --cap-add SETFCAP" + others},
+			lacks, "grep Cap /proc/self/status   # what root has: CapEff, and at most CapBnd"},
+		"no capability in a service": {0, map[string]string{"/proc/self/status": noCaps, "/run/systemd/system/x": "", "/proc/self/ns/pid": firstPID}, "map ids", syscall.EPERM,
+			lacks, "systemctl edit NAME.service   # if it is a service's: CAP_SETFCAP in CapabilityBoundingSet= under [Service]"},
+		"no capability in Docker": {0, map[string]string{"/proc/self/status": noCaps, "/.dockerenv": "", "/proc/self/ns/pid": "pid:[4026532201]"}, "map ids", syscall.EPERM,
+			lacks, "docker run --cap-add SETFCAP" + others},
+		"no capability in a container of runc": {0, map[string]string{"/proc/self/status": noCaps, "/proc/self/ns/pid": "pid:[4026532201]"}, "map ids", syscall.EPERM,
+			lacks, `jq '.process.capabilities[] += ["CAP_SETFCAP"]'` + bundle},
 		"docker": {0, map[string]string{"/.dockerenv": "", "/proc/self/status": allCaps}, "clone", syscall.EPERM,
 			what + "; the profile of this docker container (seccomp, AppArmor or SELinux) refuses it", docker[toRun][0]},
 		"podman": {1000, map[string]string{"/run/.containerenv": "", "/proc/self/status": noCaps + filterOn}, "clone", syscall.EPERM,
@@ -170,16 +183,63 @@ func TestOwnGroup(t *testing.T) {
 		env   map[string]string
 		want  []string
 	}{
-		"a session":  {1000, map[string]string{"/run/systemd/system/x": "", "/run/user/1000/bus": ""}, nil, []string{scope}},
-		"no session": {1000, map[string]string{"/run/systemd/system/x": ""}, nil, []string{scope, "loginctl enable-linger 1000 && export XDG_RUNTIME_DIR=/run/user/1000   # before it: this user has no session (the first command is an administrator's)"}},
-		"no systemd": {1000, map[string]string{}, nil, []string{scope, asRoot + "   # where there is no systemd"}},
-		"a workflow": {1000, map[string]string{}, map[string]string{"GITHUB_ACTIONS": "true"}, []string{asRoot, scope}},
-		"root":       {0, map[string]string{}, nil, []string{scope}},
+		"a session":                     {1000, map[string]string{"/run/systemd/system/x": "", "/run/user/1000/bus": ""}, nil, []string{scope}},
+		"no session":                    {1000, map[string]string{"/run/systemd/system/x": ""}, nil, []string{scope, "loginctl enable-linger 1000 && export XDG_RUNTIME_DIR=/run/user/1000   # before it: this user has no session (the first command is an administrator's)"}},
+		"no systemd":                    {1000, map[string]string{}, nil, []string{scope, asRoot + "   # where there is no systemd"}},
+		"a workflow":                    {1000, map[string]string{}, map[string]string{"GITHUB_ACTIONS": "true"}, []string{asRoot, scope}},
+		"root":                          {0, map[string]string{}, nil, []string{scope}},
+		"podman":                        {0, map[string]string{"/run/.containerenv": ""}, nil, podman[ownCgroup]},
+		"runc":                          {0, map[string]string{"/proc/self/ns/pid": "pid:[4026532201]"}, nil, oci[ownCgroup]},
+		"systemd inside of a container": {0, map[string]string{"/run/systemd/container": "lxc\n", "/run/systemd/system/x": ""}, nil, []string{scope}},
 	} {
 		h := fake(t, c.uid, c.files)
 		h.getenv = func(key string) string { return c.env[key] }
 		if got := h.ownGroup(); !slices.Equal(got, c.want) {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, c.want)
+		}
+		want := c.want
+		if name == "podman" || name == "runc" { // its top is to be left, not to be exchanged
+			want = nil
+		}
+		if got := h.otherGroup(); !slices.Equal(got, want) {
+			t.Errorf("%s, beside others:\n got %q\nwant %q", name, got, want)
+		}
+	}
+}
+
+// On cgroup v1 a user's container has no group of its own, whoever starts it.
+func TestCgroupV1Denied(t *testing.T) {
+	const users = "         0       1000          1\n"
+	v2 := "boot with " + bootV2 + " for cgroup v2, which users can be given"
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"a user":            {map[string]string{"/proc/self/uid_map": "         0          0 4294967295\n"}, []string{asRoot, v2}},
+		"a user namespace":  {map[string]string{"/proc/self/uid_map": users}, []string{asRoot, v2}},
+		"a podman of root":  {map[string]string{"/run/.containerenv": "", "/proc/self/uid_map": "         0          0 4294967295\n"}, []string{asRoot, v2}},
+		"a podman of users": {map[string]string{"/run/.containerenv": "", "/proc/self/uid_map": users}, []string{"sudo podman run --security-opt unmask=/sys/fs/cgroup --cgroupns private IMAGE   # the outer container, with its other flags", v2 + ": the host"}},
+		"a runc of users":   {map[string]string{"/proc/self/ns/pid": "pid:[4026532201]", "/proc/self/uid_map": users}, []string{"sudo runc run ID   # the outer container, with its other flags", v2 + ": the host"}},
+	} {
+		if got := fake(t, 0, c.files).cgroupV1Denied(); !slices.Equal(got, c.want) {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, c.want)
+		}
+	}
+}
+
+// Root becomes nobody where it may and where there is one.
+func TestAsNobody(t *testing.T) {
+	const one, many = "0 1000 1\n", "0 1000 1\n1 100000 65536\n"
+	for name, c := range map[string]struct {
+		caps, ids string
+		can       bool
+	}{
+		"root": {allCaps, "0 0 4294967295\n", true}, "no capability": {noCaps, "0 0 4294967295\n", false},
+		"one id": {allCaps, one, false}, "a range": {allCaps, many, true}, "a short range": {allCaps, "0 1000 1\n1 100000 65533\n", false},
+	} {
+		h := fake(t, 0, map[string]string{"/proc/self/status": c.caps, "/proc/self/uid_map": c.ids})
+		if got := h.asNobody(); (len(got) == 1) != c.can {
+			t.Errorf("%s: %q", name, got)
 		}
 	}
 }
@@ -191,6 +251,7 @@ func TestKind(t *testing.T) {
 		want  []string
 	}{
 		"plain":           {map[string]string{}, nil, nil},
+		"runc":            {map[string]string{"/proc/self/ns/pid": "pid:[4026532201]"}, nil, []string{"in a PID namespace of its own"}},
 		"WSL2":            {map[string]string{"/proc/sys/kernel/osrelease": "5.15.153.1-microsoft-standard-WSL2"}, nil, []string{"WSL2"}},
 		"WSL1":            {map[string]string{"/proc/sys/kernel/osrelease": "4.4.0-19041-Microsoft"}, nil, []string{"WSL1"}},
 		"Actions":         {map[string]string{"/proc/self/status": filterOn}, map[string]string{"GITHUB_ACTIONS": "true"}, []string{"GitHub Actions", "under a seccomp filter"}},
@@ -209,8 +270,8 @@ func TestKind(t *testing.T) {
 // Every need has a remedy for every kind of container, none of which is
 // --privileged but where nothing less does.
 func TestOuter(t *testing.T) {
-	for kind, table := range map[string]map[need][]string{"docker": docker, "podman": podman, "kubernetes": kubernetes, "lxc": lxc} {
-		for _, n := range []need{toRun, toMount, toMountAsRoot, unmaskProc, writableCgroups} {
+	for kind, table := range map[string]map[need][]string{"docker": docker, "podman": podman, "kubernetes": kubernetes, "lxc": lxc, "oci": oci} {
+		for _, n := range []need{toRun, toMount, toMountAsRoot, unmaskProc, writableCgroups, ownCgroup} {
 			if len(table[n]) == 0 {
 				t.Errorf("%s has nothing for %d", kind, n)
 			}

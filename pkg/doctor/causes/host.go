@@ -1,7 +1,9 @@
 package causes
 
 import (
+	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -119,6 +121,39 @@ func (h host) container() string {
 	return name
 }
 
+// firstPID is the PID namespace that is not in another: its number is the same on
+// every kernel (PROC_PID_INIT_INO in include/linux/proc_ns.h).
+const firstPID = "pid:[4026531836]"
+
+// unmarked: this is a container that nothing names, as runc's and crun's own are.
+func (h host) unmarked() bool {
+	ns, err := os.Readlink(h.root + "/proc/self/ns/pid")
+	return err == nil && ns != firstPID && h.container() == ""
+}
+
+// contained: in a container, with or without a name.
+func (h host) contained() bool { return h.container() != "" || h.unmarked() }
+
+// InUserNamespace: root here is not the host's root, and owns of the host what
+// somebody else's id owns.
+func InUserNamespace() bool { return here().inUserNamespace() }
+
+func (h host) inUserNamespace() bool {
+	f := strings.Fields(h.read("/proc/self/uid_map"))
+	return len(f) > 0 && !slices.Equal(f, []string{"0", "0", "4294967295"})
+}
+
+// maps says whether this user namespace has an id.
+func (h host) maps(id uint64) bool {
+	for line := range strings.Lines(h.read("/proc/self/uid_map")) {
+		var inside, outside, count uint64
+		if _, err := fmt.Sscan(line, &inside, &outside, &count); err == nil && id >= inside && id-inside < count {
+			return true
+		}
+	}
+	return false
+}
+
 // wsl is the version of the Windows Subsystem for Linux, 0 for none.
 func (h host) wsl() int {
 	release := h.sysctl("kernel/osrelease")
@@ -144,6 +179,9 @@ func (h host) kind() []string {
 	var list []string
 	if c := h.container(); c != "" {
 		list = append(list, c+" container")
+	}
+	if h.unmarked() {
+		list = append(list, "in a PID namespace of its own")
 	}
 	if v := h.wsl(); v > 0 {
 		list = append(list, "WSL"+strconv.Itoa(v))

@@ -1,7 +1,6 @@
 package causes
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -10,126 +9,6 @@ import (
 
 // price is what it costs to open user namespaces to everybody.
 const price = "its price: every user's programs reach more of the kernel"
-
-// need is what an outer container must give for something.
-type need int
-
-const (
-	toRun need = iota // all that a default run needs
-	toMount
-	toMountAsRoot
-	unmaskProc
-	writableCgroups
-)
-
-// outer are the options with which a container is started so that sandglass runs
-// in it: those of the kind of container that this is, of all where it is unknown.
-// None is --privileged, which also opens the host's devices.
-func (h host) outer(n need) []string {
-	known := map[string][]string{"docker": docker[n], "podman": podman[n], "kubernetes": kubernetes[n], "lxc": lxc[n]}
-	if list, ok := known[h.container()]; ok {
-		return slices.Clone(list)
-	}
-	list := []string{docker[n][0], podman[n][0], kubernetes[n][0]}
-	if h.systemd() && (n == toRun || n == unmaskProc) {
-		list = append(list, "systemctl edit NAME.service   # if it is a service's filter: RestrictNamespaces=no, SystemCallFilter=, RestrictSUIDSGID=no (so no DynamicUser=) and ProtectKernelTunables=no under [Service]")
-	}
-	return list
-}
-
-const others = " IMAGE   # the outer container, with its other flags"
-
-// The options of each kind. seccomp=unconfined and its like lift the outer
-// profile for everything in that container, --cap-add one capability.
-var docker = map[need][]string{
-	toRun: {"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined" +
-		" --security-opt writable-cgroups=true --cgroupns private" + others},
-	toMount:       {"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined" + others},
-	toMountAsRoot: {"docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined" + others},
-	unmaskProc:    {"docker run --security-opt systempaths=unconfined" + others},
-	writableCgroups: {
-		"docker run --security-opt writable-cgroups=true --cgroupns private IMAGE   # the outer container, with its other flags: Docker 28 on cgroup v2",
-		"docker run --privileged --cgroupns private IMAGE   # older ones; its price: the container's root is nearly the host's",
-	},
-}
-
-var podman = map[need][]string{
-	toRun:           {"podman run --security-opt seccomp=unconfined --security-opt label=disable --security-opt unmask=ALL" + others},
-	toMount:         {"podman run --security-opt seccomp=unconfined --security-opt label=disable" + others},
-	toMountAsRoot:   {"podman run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt label=disable" + others},
-	unmaskProc:      {"podman run --security-opt unmask=ALL" + others},
-	writableCgroups: {"podman run --security-opt unmask=/sys/fs/cgroup --cgroupns private" + others},
-}
-
-const podNote = "   # of the pod, with its other fields"
-
-var kubernetes = map[need][]string{
-	toRun: {"spec: {hostUsers: false, containers: [{securityContext: {procMount: Unmasked, seccompProfile: {type: Unconfined}," +
-		" appArmorProfile: {type: Unconfined}}}]}" + podNote},
-	toMount:       {"securityContext: {seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}" + podNote},
-	toMountAsRoot: {"securityContext: {capabilities: {add: [SYS_ADMIN]}, seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}" + podNote},
-	unmaskProc:    {"spec: {hostUsers: false, containers: [{securityContext: {procMount: Unmasked}}]}" + podNote},
-	writableCgroups: {
-		"cgroup_writable = true   # containerd 2.1 and newer: in the runtime's section of config.toml, for a RuntimeClass of its own",
-		`io.kubernetes.cri-o.cgroup2-mount-hierarchy-rw: "true"   # CRI-O: an annotation of the pod`,
-	},
-}
-
-const nesting = "lxc config set NAME security.nesting true && lxc restart NAME   # LXD and Incus (there the command is incus)"
-
-var lxc = map[need][]string{
-	toRun:           {nesting, "echo 'lxc.include = /usr/share/lxc/config/nesting.conf' >>/var/lib/lxc/NAME/config   # plain LXC", "pct set VMID --features nesting=1   # Proxmox"},
-	toMount:         {nesting},
-	toMountAsRoot:   {nesting},
-	unmaskProc:      {nesting},
-	writableCgroups: {nesting},
-}
-
-// Together are the hints for two things that are lacking at once. Where an outer
-// container must be started differently for both, that is one command and not two.
-func Together(first, second []string) []string { return here().together(first, second) }
-
-func (h host) together(first, second []string) []string {
-	if slices.ContainsFunc(first, isOuter) && slices.ContainsFunc(second, isOuter) {
-		list := h.outer(toRun)
-		for _, hint := range append(slices.Clone(first), second...) {
-			if !isOuter(hint) {
-				list = append(list, hint)
-			}
-		}
-		return list
-	}
-	return append(slices.Clone(first), second...)
-}
-
-// isOuter: a hint that says how to start the outer container.
-func isOuter(hint string) bool {
-	for _, table := range []map[need][]string{docker, podman, kubernetes, lxc} {
-		for _, list := range table {
-			if slices.Contains(list, hint) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// addCaps asks for capabilities alone.
-func (h host) addCaps(missing []string) []string {
-	flags := ""
-	for _, c := range missing {
-		flags += " --cap-add " + c
-	}
-	switch h.container() {
-	case "podman":
-		return []string{"podman run" + flags + others}
-	case "kubernetes":
-		return []string{"securityContext: {capabilities: {add: [" + strings.Join(missing, ", ") + "]}}" + podNote}
-	case "lxc":
-		return []string{"lxc config get NAME raw.lxc   # without lxc.cap.drop of " + strings.ToLower(strings.Join(missing, " "))}
-	}
-	return []string{"docker run" + flags + others}
-}
 
 // appArmor is Ubuntu's restriction, since 23.10.
 func (h host) appArmor() Cause {
@@ -191,12 +70,36 @@ const (
 	asRoot   = "sudo sandglass run script.py"
 )
 
+// AsNobody starts a run of root's as a user who owns nothing, where root may change
+// to one and the user namespace has one.
+func AsNobody() []string { return here().asNobody() }
+
+func (h host) asNobody() []string {
+	if len(h.missing([]string{"SETUID", "SETGID"})) > 0 || h.inUserNamespace() && !h.maps(65534) {
+		return nil
+	}
+	return []string{"setpriv --reuid 65534 --regid 65534 --clear-groups sandglass run script.py   # as a user who owns nothing"}
+}
+
+// ReadOnlyLocks are the ways to a place for the locks of root's host ids, where
+// neither /proc/sys nor /run can be written to.
+func ReadOnlyLocks() []string { return here().readOnlyLocks() }
+
+func (h host) readOnlyLocks() []string {
+	if h.contained() { // a run needs it for /proc as well
+		return h.outer(unmaskProc)
+	}
+	return []string{"mount -t tmpfs -o mode=755 tmpfs /run   # as root; or a writable /proc/sys"}
+}
+
 // OwnGroup are the ways to a control group of one's own on cgroup v2.
 func OwnGroup() []string { return here().ownGroup() }
 
 func (h host) ownGroup() []string {
 	uid := strconv.Itoa(h.uid)
 	switch {
+	case h.contained() && !h.systemd(): // nobody there could be asked for a scope
+		return h.outer(ownCgroup)
 	case h.uid == 0:
 		return []string{scope}
 	case h.actions():
@@ -206,10 +109,22 @@ func (h host) ownGroup() []string {
 			scope,
 			"loginctl enable-linger " + uid + " && export XDG_RUNTIME_DIR=/run/user/" + uid + "   # before it: this user has no session (the first command is an administrator's)",
 		}
-	case !h.systemd() && h.container() == "":
+	case !h.systemd():
 		return []string{scope, asRoot + "   # where there is no systemd"}
 	}
 	return []string{scope}
+}
+
+// OtherGroup are the ways to another group than one's own, in which there are
+// processes of others. In a container that is its top, which its own processes
+// are in: only they can leave it.
+func OtherGroup() []string { return here().otherGroup() }
+
+func (h host) otherGroup() []string {
+	if h.contained() && !h.systemd() {
+		return nil
+	}
+	return h.ownGroup()
 }
 
 // Delegate has systemd pass all controllers on to its users.
@@ -220,8 +135,22 @@ func Delegate() []string {
 
 // CgroupV1Denied are the ways on where an ordinary user meets cgroup v1, which
 // systemd delegates to nobody.
-func CgroupV1Denied() []string {
-	return append([]string{asRoot}, here().toV2("for cgroup v2, which users can be given")...)
+func CgroupV1Denied() []string { return here().cgroupV1Denied() }
+
+func (h host) cgroupV1Denied() []string {
+	const why = "for cgroup v2, which users can be given"
+	if h.contained() && h.inUserNamespace() {
+		first := "runc run ID"
+		switch h.container() {
+		case "docker", "podman":
+			first, _, _ = strings.Cut(h.outer(writableCgroups)[0], "   # ")
+		case "":
+		default:
+			return h.toV2(why + ": the host")
+		}
+		return append([]string{"sudo " + first + "   # the outer container, with its other flags"}, h.toV2(why+": the host")...)
+	}
+	return append([]string{asRoot}, h.toV2(why)...)
 }
 
 // ToV2 boots a host with cgroup v2.
@@ -238,9 +167,16 @@ func (h host) toV2(why string) []string {
 	return []string{line}
 }
 
-// ReadOnlyCgroup are the ways to a cgroup mount that can be written.
-func ReadOnlyCgroup(mount string) []string {
-	return append(slices.Clone(here().outer(writableCgroups)), "mount -o remount,rw "+refusal.Shell(mount))
+// ReadOnlyCgroup are the ways to a cgroup mount that can be written. A container's
+// root can change its own only where it is the host's and may mount.
+func ReadOnlyCgroup(mount string) []string { return here().readOnlyCgroup(mount) }
+
+func (h host) readOnlyCgroup(mount string) []string {
+	list := h.outer(writableCgroups)
+	if h.contained() && (h.inUserNamespace() || !h.has("SYS_ADMIN")) {
+		return list
+	}
+	return append(list, "mount -o remount,rw "+refusal.Shell(mount))
 }
 
 // NoCgroup are the ways to a cgroup mount.
