@@ -3,6 +3,7 @@ package escape
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -92,17 +93,22 @@ func TestSourcesOfTheCallersAlone(t *testing.T) {
 func TestDenialsOfAnIDOfItsOwn(t *testing.T) {
 	testkit.Requires(t, "python3")
 	a := span(t, 8)
-	o := a.sh(t, `exec python3 -c 'import os
+	o := a.sh(t, `exec python3 -c 'import os, socket
 d = os.open("/usr", os.O_RDONLY)
 try: os.open("planted", os.O_WRONLY | os.O_CREAT, dir_fd=d)
-except OSError: pass'`, "--explain-denials", "--host-id", "own")
+except OSError: pass
+for kind in socket.SOCK_DGRAM, socket.SOCK_STREAM: socket.socket(socket.AF_INET, kind).connect_ex(("192.0.2.1", 9))'`, "--explain-denials", "--host-id", "own")
 	whose(t, o)
+	var got []string
 	for _, d := range o.Result.Denied {
-		if d.Kind == "file" && d.What == "/usr/planted" {
-			return
+		if d.Kind != "syscall" {
+			got = append(got, strings.TrimSpace(d.What+" "+d.Args))
 		}
 	}
-	t.Errorf("exit %d, denied %+v, want /usr/planted\n%s", o.Exit, o.Result.Denied, o.Stderr)
+	slices.Sort(got)
+	if want := []string{"/usr/planted openat", "192.0.2.1:9", "192.0.2.1:9 UDP"}; !slices.Equal(got, want) {
+		t.Errorf("exit %d, denied %q, want %q\n%s", o.Exit, got, want, o.Stderr)
+	}
 }
 
 // A helper is believed in nothing: what the kernel has is what counts.
