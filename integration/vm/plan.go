@@ -122,7 +122,7 @@ func plan() []machine {
 			{pkg: "pkg/cgroup", user: true},
 			{pkg: "integration/limits", user: true, skip: floods + "|" + ways},
 			{pkg: "integration/packages", run: "^TestInstalled$"},
-			{pkg: "integration/v2", run: "^TestDelegation"}, // the last: it changes what is delegated
+			{pkg: "integration/v2", run: "^Test(Delegation|HostsInUnits)$"}, // the last: the first of them changes what is delegated
 		}},
 		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory", "golden"},
 			suites: []suite{{pkg: "integration/v2", run: "^TestMissingController$"}, {pkg: "integration/vm", run: "^TestDoctorTable$"}}},
