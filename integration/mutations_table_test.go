@@ -123,9 +123,9 @@ var mutations = []mutation{
 	{control: "locked files unlocked", pkg: "cli", fail: []string{"TestOutLocked"}, edits: []edit{
 		{"pkg/artifacts/pin.go", "st.Mode&bits == bits {", "true {"}}},
 	{control: "streams are pipes", fail: []string{"TestStreamsAreNotTheCallersOwn"}, edits: []edit{
-		{"pkg/launch/run.go", "			*num = b.AddFile(w)\n", "			*num = b.AddFile(w)\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
+		{"pkg/launch/pipes.go", "			*num = b.AddFile(w)\n", "			*num = b.AddFile(w)\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
 	{control: "terminal of the sandbox's own", pkg: "tty", fail: []string{"TestTerminalInside", "TestCallersTerminalIsNotInside"}, edits: []edit{
-		{"pkg/launch/run.go", "		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = wire.NoFD, wire.NoFD, wire.NoFD\n",
+		{"pkg/launch/pipes.go", "		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = wire.NoFD, wire.NoFD, wire.NoFD\n",
 			"		b.Config.Terminal = false\n		n, _ := unix.Dup(0)\n		host := b.AddFD(n, \"caller's\")\n		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = host, host, host\n"}}},
 	{control: "controlling terminal", pkg: "tty", fail: []string{"TestTerminalInside", "TestKeys", "TestResize"}, edits: []edit{
 		{"pkg/boxinit/child.go", `		c.Add("controlling terminal", unix.SYS_IOCTL, 0, unix.TIOCSCTTY, 0)
@@ -427,4 +427,13 @@ var mutations = []mutation{
 		{"pkg/policy/session.go", "	err := d.host.complete(&p, func() error {\n", "	d.base.Spec.Hosts = p.Spec.Hosts\n	err := d.host.complete(&p, func() error {\n"}}},
 	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
 		{"pkg/plan/file.go", "real, err := b.judge(\"file\", f.Source, false)", "real, err := filepath.EvalSymlinks(f.Source)"}}},
+	{control: "the program's start waits for the release", pkg: "session", fail: []string{"TestWarmBeforeItsRelease"}, edits: []edit{
+		{"pkg/boxinit/release.go", "	await(b.control, idleUntil(b.cfg))\n	t, body, files := receive(b.control)\n", "	sleeper, _ := os.StartProcess(\"/usr/bin/sleep\", []string{\"sleep\", \"9\"}, &os.ProcAttr{})\n	_ = sleeper\n	await(b.control, idleUntil(b.cfg))\n	t, body, files := receive(b.control)\n"}}},
+	{control: "init keeps no way to write to the root", pkg: "session", fail: []string{"TestWarmBeforeItsRelease"}, edits: []edit{
+		{"pkg/boxinit/steps.go", "	b.later.Close()\n	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n", "	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n"}}},
+	{control: "the same policy", pkg: "session", fail: []string{"TestWarmIsTheSamePolicy"}, edits: []edit{
+		{"pkg/pool/pool.go", "if !some || s.Frame() != p.frame {", "if !some {"},
+		{"pkg/sandbox/held.go", "h.frame != a.spec.Frame() || ", ""}}},
+	{control: "CPU time until the release", pkg: "session", fail: []string{"TestWarmLimitsBeginAtTheRelease"}, edits: []edit{
+		{"pkg/launch/release.go", "	w.base = s.watch.spent(s.pid)\n", "	w.base = time.Hour\n"}}},
 }

@@ -12,6 +12,7 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/plan"
 	"sandglass/pkg/policy"
+	"sandglass/pkg/pool"
 	"sandglass/pkg/sandbox"
 	"sandglass/pkg/sandbox/outside"
 	"sandglass/pkg/session"
@@ -33,14 +34,31 @@ func sessionCommand(args []string) int {
 		waitNoReader(os.Stdout)
 		cancel(errors.Join(session.ErrGone, syscall.EPIPE))
 	}()
-	err = session.Serve(ctx, session.Config{
-		Version: version, Languages: plan.Languages(), Defaults: s.Defaults, Running: s.Running, Queued: s.Queued,
-		Run: func(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
-			spec.Outside, spec.Abort = outside.New, until.second
-			return sandbox.Run(ctx, spec)
-		},
-	}, os.Stdin, os.Stdout)
+	c := session.Config{Version: version, Languages: plan.Languages(), Defaults: s.Defaults, Running: s.Running, Queued: s.Queued}
+	run := sandbox.Run
+	if len(s.Warm) > 0 {
+		p, err := warm(ctx, &s)
+		if err != nil {
+			return fail(err)
+		}
+		defer p.Close()
+		run, c.Waiting, c.Warm, c.Full = p.Run, p.Waiting, s.Warm, p.Full()
+	}
+	c.Run = func(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
+		spec.Outside, spec.Abort = outside.New, until.second
+		return run(ctx, spec)
+	}
+	err = session.Serve(ctx, c, os.Stdin, os.Stdout)
 	return sessionCode(err, int(until.got.Load()))
+}
+
+// warm begins to keep sandboxes ready, for as long as ctx lasts.
+func warm(ctx context.Context, s *policy.Session) (*pool.Pool, error) {
+	c := pool.Config{Spec: sandbox.Spec{Spec: s.Base}, MaxAge: s.WarmAge}
+	for _, w := range s.Warm {
+		c.Sizes = append(c.Sizes, pool.Size{Lang: w.Lang, N: w.N})
+	}
+	return pool.New(ctx, c)
 }
 
 // sessionCode is what a session exits with.

@@ -42,7 +42,7 @@ type reply struct {
 	ExitCode                           int `json:"exit_code"`
 	Hints, Languages, Features         []string
 	Protocol                           int
-	Limits                             map[string]int64
+	Limits, Warm                       map[string]int64
 	Result                             result.Result
 }
 

@@ -35,7 +35,7 @@ func Main() {
 			os.Exit(1)
 		}
 	}
-	wait(control, b.cfg, b.pid)
+	b.wait()
 	os.Exit(0)
 }
 

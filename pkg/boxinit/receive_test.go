@@ -65,12 +65,12 @@ func TestReceivePlan(t *testing.T) {
 func TestNumber(t *testing.T) {
 	for _, fd := range []int32{0, 3, wire.FirstFile + 2, -2, 1 << 30} {
 		c := &wire.Config{Box: wire.NoFD, Stdin: wire.NoFD, Stdout: wire.NoFD, Stderr: fd}
-		if err := number(c, []int{10, 11}); err != wire.ErrMalformed {
+		if err := numberAll(c, []int{10, 11}); err != wire.ErrMalformed {
 			t.Errorf("descriptor %d of two: %v", fd, err)
 		}
 	}
 	c := &wire.Config{Box: wire.FirstFile + 1, Stdin: wire.FirstFile, Stdout: wire.NoFD, Stderr: wire.NoFD}
-	if err := number(c, []int{10, 11}); err != nil || !reflect.DeepEqual([]int32{c.Box, c.Stdin}, []int32{11, 10}) {
+	if err := numberAll(c, []int{10, 11}); err != nil || !reflect.DeepEqual([]int32{c.Box, c.Stdin}, []int32{11, 10}) {
 		t.Errorf("got %d and %d, %v", c.Box, c.Stdin, err)
 	}
 }

@@ -32,6 +32,8 @@ type box struct {
 
 	listener int // of the program's filter, when one is asked for
 
+	later *mount.Later // how the root can still be written, nil for an ordinary run
+
 	landlock    int // ruleset, -1 for none
 	queues      int // the POSIX queues' file system, -1 for none
 	landlockABI int // 0 for none
@@ -67,6 +69,8 @@ func Steps() []Step {
 		{"working directory", enterWorkdir},
 		{"terminal", openTerminal},
 		{"hand out the artefact directory", handOut},
+		{"hand out the place of the text", handOutText},
+		{"wait for the release", awaitRelease},
 		{"start program", startProgram},
 		{"report the start", reportStart},
 		{"close descriptors of init", closeDescriptors},
@@ -186,7 +190,13 @@ func buildRoot(b *box) error {
 		if err := b.builder.Apply(op); err != nil {
 			return err
 		}
+		if op.Kind == wire.OpRoot && b.cfg.Waits != wire.NoWait {
+			if err := b.builder.KeepLater(); err != nil {
+				return err
+			}
+		}
 	}
+	b.later = b.builder.Later()
 	return nil
 }
 
@@ -211,6 +221,20 @@ func handOut(b *box) error {
 	if b.outDir >= 0 {
 		report(b.control, &wire.Report{Type: wire.TypeReady}, []int{b.outDir})
 	}
+	return nil
+}
+
+// handOutText sends what a text's place can be written by to the supervisor, and
+// keeps none of it: the program that waits for the text is running when it comes.
+func handOutText(b *box) error {
+	if b.cfg.Waits != wire.ProgramWaits {
+		return nil
+	}
+	if b.later == nil || b.later.Text == nil {
+		return unix.EINVAL
+	}
+	b.later.Close()
+	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)
 	return nil
 }
 

@@ -19,21 +19,21 @@ import (
 //
 // The clock of the time limit is the supervisor's. Init has a later one: whoever
 // stops the supervisor would stop the first, and the program ran on without it.
-func wait(control *os.File, cfg *wire.Config, program int) {
-	until := time.Now().Add(time.Duration(cfg.Limit) * time.Millisecond)
-	await(control, until)
-	t, _, err := wire.ReadFrame(control, 0)
-	if err != nil || t != wire.TypeAck {
-		os.Exit(1)
-	}
-	go watch(control, until)
-	status, usage := reapUntil(program)
-	report(control, &wire.Report{
+func (b *box) wait() {
+	until := b.released()
+	go watch(b.control, until)
+	status, usage := reapUntil(b.pid)
+	report(b.control, &wire.Report{
 		Type:     wire.TypeExited,
 		Status:   uint32(status),
 		UserUS:   micros(usage.Utime),
 		SystemUS: micros(usage.Stime),
 	}, nil)
+}
+
+// limitUntil is when the program's time is up, if it begins now.
+func limitUntil(c *wire.Config) time.Time {
+	return time.Now().Add(time.Duration(c.Limit) * time.Millisecond)
 }
 
 // watch waits for the supervisor's end: init goes with it, even if the

@@ -9,11 +9,13 @@ import (
 // begin takes the word that the program runs, looks at it from outside, and lets
 // init go on.
 func (s *session) begin(m *message) bool {
-	if !s.started.IsZero() || s.networked != (s.box.Network != nil) || !s.answer(m) {
+	if !s.started.IsZero() || s.networked != (s.box.Network != nil) || !s.mayStart() || !s.answer(m) {
 		s.abort(wire.ErrMalformed)
 		return false
 	}
-	s.started = time.Now()
+	if !s.box.programWaits() {
+		s.started = time.Now()
+	}
 	rb, err := s.readBack(m.fds[0])
 	if err == nil {
 		err = rb.Check()
@@ -30,8 +32,17 @@ func (s *session) begin(m *message) bool {
 	rb.Landlock = int(m.report.Landlock)
 	s.end.ReadBack = rb
 	s.setupCPU, _ = processTime(s.pid)
+	if s.box.programWaits() {
+		s.watch.every = idleEvery
+	}
 	if err := s.watch.start(s.pid); err != nil {
 		s.abort(err)
+		return false
+	}
+	if s.box.programWaits() {
+		if err := s.programReady(m); err != nil {
+			s.abort(err)
+		}
 		return false
 	}
 	if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {

@@ -53,6 +53,9 @@ type Box struct {
 	// Denials answers for the program's filter, nil when it needs nobody.
 	Denials *denials.Watch
 
+	// Hold is for a box that waits for its program, nil for an ordinary one.
+	Hold *Hold
+
 	// Unmapped are the sources of a root caller whose file system cannot map ids, so
 	// that they are shown as they are. Set by Realize.
 	Unmapped []string

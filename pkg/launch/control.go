@@ -9,13 +9,13 @@ import (
 )
 
 // maxReports is how many frames init sends at most, and the end of file.
-const maxReports = 6
+const maxReports = 7
 
 // maxRights is how many descriptors init may send at once: the program's pidfd
-// and its listener. With Network they are maxSockets: the resolver's and one for
-// each port.
+// and its listener, or the three of a text's place. With Network they are
+// maxSockets: the resolver's and one for each port.
 const (
-	maxRights  = 2
+	maxRights  = 3
 	maxSockets = 1 + wire.MaxPorts
 )
 

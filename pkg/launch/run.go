@@ -28,6 +28,7 @@ const reapTime = time.Minute
 // kills what it started, whatever went wrong.
 func Run(ctx context.Context, b *Box) *Ending {
 	defer b.Close()
+	defer b.Hold.end()
 	s := &session{box: b, end: &Ending{}, began: b.Init.began, full: make(chan struct{}, 2), reaped: make(chan struct{})}
 	if err := s.start(); err != nil {
 		s.end.Outcome, s.end.Error = result.Failed, err.Error()
@@ -59,6 +60,9 @@ type session struct {
 	events     <-chan message
 	reaped     chan struct{} // closed when init is gone and waited for
 	full       chan struct{} // a stream passed its limit
+	stdin      *os.File      // until it is passed on, as the two others
+	streams    []*os.File
+	waits      waits // of a box with Hold
 	out, err   *pump
 	tty        *os.File // the terminal's master, nil for none
 	networked  bool     // the sockets for the listed hosts are answered on
@@ -66,6 +70,7 @@ type session struct {
 	usage      unix.Rusage   // of init and all that it or its end has reaped
 	setupCPU   time.Duration // of init until the program's start
 
+	done    <-chan struct{} // closed when the caller wants no more of it
 	started time.Time
 	cause   result.Outcome // why we killed it, "" when we did not
 	exited  *wire.Report
@@ -79,15 +84,17 @@ type session struct {
 // start makes the pipes and sends init its plan.
 func (s *session) start() error {
 	b, in := s.box, s.box.Init
+	var err error
 	<-in.ready
 	if in.err != nil {
 		return in.err
 	}
-	streams, err := s.pipes()
+	s.streams, err = s.pipes()
 	if err == nil {
 		err = sendFiles(in.control, b.files)
 	}
 	b.Config.Limit = initLimit(b.Timeout)
+	b.hold()
 	s.pid, s.pidfd, s.control = in.pid, in.pidfd, in.control
 	s.namespaces, s.nsErr = namespacesOf(s.pid)
 	if err == nil {
@@ -100,68 +107,16 @@ func (s *session) start() error {
 		err = send(s.control, wire.Frame(wire.TypeConfig, b.Config.Encode()))
 	}
 	if err != nil {
-		closePipes(streams)
+		s.unused()
 		return fmt.Errorf("handing the plan to init: %w", err)
 	}
 	b.Close()
 	s.events = listen(s.control)
-	s.pump(streams)
+	if b.Hold == nil {
+		s.stream()
+	}
 	go s.reap()
 	return nil
-}
-
-// pipes makes the program's three streams and returns our ends of two, none
-// where init makes a terminal.
-func (s *session) pipes() (ours []*os.File, err error) {
-	b := s.box
-	if b.Terminal {
-		b.Config.Terminal, b.Config.Rows, b.Config.Cols = true, b.Window.Rows, b.Window.Cols
-		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = wire.NoFD, wire.NoFD, wire.NoFD
-		return nil, nil
-	}
-	for i, num := range [...]*int32{&b.Config.Stdin, &b.Config.Stdout, &b.Config.Stderr} {
-		var p [2]int
-		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
-			closePipes(ours)
-			return nil, err
-		}
-		r, w := os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe")
-		if err := b.Identity.open(p[0]); err != nil {
-			closePipes(append(ours, r, w))
-			return nil, errors.Join(lacksCap(err, "CHOWN", "to give the sandbox its pipes"), err)
-		}
-		if i > 0 {
-			*num = b.AddFile(w)
-			ours = append(ours, r)
-			continue
-		}
-		*num = b.AddFile(r)
-		if b.Stdin == nil {
-			w.Close()
-		} else {
-			go feed(w, b.Stdin)
-		}
-	}
-	return ours, nil
-}
-
-// open lets the program open a pipe anew as /dev/stdout: it is its maker's, with
-// mode 0600. One cannot be given away by an ordinary user, but it has no name
-// except in /proc, below processes that only its two ends may look into.
-func (id *Identity) open(pipe int) error {
-	switch {
-	case id.helped():
-		return unix.Fchmod(pipe, 0o666)
-	case id.Mapped:
-		return unix.Fchown(pipe, id.HostUID, id.HostGID)
-	}
-	return nil
-}
-
-func closePipes(files []*os.File) {
-	for _, f := range files {
-		f.Close()
-	}
 }
 
 func (s *session) overflow() { s.full <- struct{}{} }
@@ -183,10 +138,10 @@ func (s *session) supervise(ctx context.Context) {
 	defer s.timer.Stop()
 	s.watch = newWatchdog(s.box)
 	s.watch.owned = s.end.Owned
-	defer s.watch.stop()
+	defer func() { s.watch.stop() }() // of a box that waited it is another one then
 	oom := watchOOM(s.box.Group)
 	defer oom.stop()
-	done := ctx.Done()
+	s.done = ctx.Done()
 	for {
 		select {
 		case m, ok := <-s.events:
@@ -213,9 +168,14 @@ func (s *session) supervise(ctx context.Context) {
 			}
 		case w, ok := <-s.box.Resize:
 			s.resize(w, ok)
-		case <-done:
+		case <-s.done:
 			s.kill(result.Canceled)
-			done = nil
+			s.done = nil
+		case r := <-s.waits.release:
+			s.release(r)
+		case <-s.waits.gone:
+			s.waits.gone = nil
+			s.kill(result.Canceled)
 		case <-s.reaped:
 			return
 		}
@@ -242,7 +202,7 @@ const meetTime = time.Second
 func (s *session) meet() (inVain bool) {
 	late := time.NewTimer(meetTime)
 	defer late.Stop()
-	for s.started.IsZero() && s.failed == nil && s.cause == "" && s.events != nil {
+	for s.started.IsZero() && s.failed == nil && s.cause == "" && s.events != nil && s.waits.release == nil {
 		select {
 		case m, ok := <-s.events:
 			s.take(m, ok)
@@ -295,6 +255,10 @@ func (s *session) handle(m message) bool {
 		m.fds = nil
 	case wire.TypeStarted:
 		return s.begin(&m)
+	case wire.TypeWaits, wire.TypeText:
+		if !s.wait(&m) {
+			s.abort(wire.ErrMalformed)
+		}
 	}
 	return false
 }
@@ -310,6 +274,8 @@ func (s *session) expired() bool {
 	switch {
 	case s.cause != "":
 		s.stuck = true
+	case s.waits.release != nil:
+		s.kill(result.Canceled) // nobody has wanted it for long enough
 	case s.started.IsZero():
 		s.kill(result.Failed)
 	default:
@@ -342,6 +308,7 @@ func (s *session) finish() {
 		e.Hints = []string{"ps -eo pid,stat,wchan:32,args | grep ' D'   # what it waits for"}
 		return
 	}
+	s.unused()
 	now := time.Now() // a caller that reads slowly is no time of the program's
 	s.drain()
 	if s.box.Denials != nil {
@@ -358,6 +325,7 @@ func (s *session) finish() {
 	if g := s.box.Group; g != nil {
 		if stats, err := g.Stats(); err == nil {
 			e.Stats = stats
+			s.sinceRelease(&e.Stats)
 		}
 	}
 	e.MemorySeen = s.watch.memorySeen.Load()
@@ -374,7 +342,7 @@ func (s *session) finish() {
 // the kernel drops with the namespace.
 func (s *session) used() time.Duration {
 	total := time.Duration(s.usage.Utime.Nano() + s.usage.Stime.Nano())
-	return max(total-s.setupCPU, time.Duration(s.watch.cpuSeen.Load()), 0)
+	return max(total-s.setupCPU-s.waits.used, time.Duration(s.watch.cpuSeen.Load()), 0)
 }
 
 // drain takes what init had still sent before it went.
@@ -388,6 +356,7 @@ func (s *session) drain() {
 }
 
 func (s *session) close() {
+	s.waits.close()
 	s.box.Init.close()
 	close(s.box.Init.done)
 }

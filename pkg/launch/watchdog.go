@@ -45,6 +45,9 @@ type watchdog struct {
 
 	owned *sys.Owned // see tree
 
+	every time.Duration // see sampleEvery
+	base  time.Duration // CPU time that does not count: of an interpreter before it had its text
+
 	cpuSeen, memorySeen atomic.Int64 // highest samples
 }
 
@@ -52,7 +55,7 @@ type watchdog struct {
 const watches = 3
 
 func newWatchdog(b *Box) *watchdog {
-	return &watchdog{box: b, over: make(chan result.Outcome, watches), done: make(chan struct{})}
+	return &watchdog{box: b, every: sampleEvery, over: make(chan result.Outcome, watches), done: make(chan struct{})}
 }
 
 // start begins to watch. Init must be alive: what cannot be seen now is an
@@ -130,7 +133,7 @@ func (w *watchdog) watch(cause result.Outcome, p patience, look func(deadline ti
 
 // repeat calls look until that is false or the run is over.
 func (w *watchdog) repeat(longest time.Duration, look func() bool) {
-	pause := time.NewTimer(sampleEvery)
+	pause := time.NewTimer(w.every)
 	defer pause.Stop()
 	for {
 		select {
@@ -142,31 +145,43 @@ func (w *watchdog) repeat(longest time.Duration, look func() bool) {
 		if !look() {
 			return
 		}
-		pause.Reset(max(sampleEvery, min(4*time.Since(began), longest)))
+		pause.Reset(max(w.every, min(4*time.Since(began), longest)))
 	}
 }
 
 // counted says whether a cgroup counts the CPU time.
 func (w *watchdog) counted() bool {
-	if w.box.Group == nil {
-		return false
-	}
-	_, err := w.box.Group.CPUUsage()
-	return err == nil
+	_, ok := w.groupCPU()
+	return ok
 }
 
 // cpu is the tree's CPU time: the cgroup's counter, or the sum over processes.
 func (w *watchdog) cpu(t *tree, deadline time.Time) time.Duration {
-	if g := w.box.Group; g != nil {
-		if used, err := g.CPUUsage(); err == nil {
-			return used
-		}
+	if used, ok := w.groupCPU(); ok {
+		return used - w.base
 	}
 	used, ok := t.cpu(deadline)
 	if !ok {
 		return w.box.CPUTime
 	}
-	raise(&w.cpuSeen, int64(used))
+	raise(&w.cpuSeen, int64(used-w.base))
+	return used - w.base
+}
+
+func (w *watchdog) groupCPU() (used time.Duration, ok bool) {
+	if w.box.Group == nil {
+		return 0, false
+	}
+	used, err := w.box.Group.CPUUsage()
+	return used, err == nil
+}
+
+// spent is the tree's CPU time up to now. What cannot be measured counts later.
+func (w *watchdog) spent(initPID int) time.Duration {
+	if used, ok := w.groupCPU(); ok {
+		return used
+	}
+	used, _ := w.tree(initPID).cpu(time.Now().Add(sampled.look))
 	return used
 }
 

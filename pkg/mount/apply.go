@@ -42,6 +42,8 @@ type Builder struct {
 	// forgotten with every mount, which may cover it.
 	dir     int
 	dirPath string
+
+	later *Later // nil for a root that nothing comes to any more
 }
 
 // New is a Builder for this process, which must be in a mount namespace of its
@@ -55,7 +57,7 @@ func Name(o *wire.Op) string {
 		return "mount root tmpfs"
 	case wire.OpDir:
 		return "make directory " + o.Target
-	case wire.OpFile, wire.OpCopy:
+	case wire.OpFile, wire.OpCopy, wire.OpText:
 		return "write " + o.Target
 	case wire.OpLink:
 		return "link " + o.Target
@@ -119,6 +121,8 @@ func (b *Builder) apply(o *wire.Op) error {
 		return b.mask(o)
 	case wire.OpRest:
 		return b.rest(o)
+	case wire.OpText:
+		return b.makeText(o)
 	case wire.OpFreeze:
 		return setattr(b.root, o.Attr, true)
 	case wire.OpPivot:

@@ -54,6 +54,20 @@ func (s Spec) Digest() string {
 	return hex.EncodeToString(c.Sum(nil))
 }
 
+// Frame is the digest of the policy without what a sandbox can be given after it
+// was made: the program with its environment, files and stdin, and what the
+// supervisor alone holds. Two specs with the same Frame want the same sandbox, as
+// far as a Spec tells; what is on the host counts as well, see plan. It leaves
+// things out of the digest, so that a field that is added counts.
+func (s Spec) Frame() string {
+	s.Program, s.Env, s.Files, s.Stdin = Program{}, nil, nil, false
+	s.Out, s.Keep, s.Force = "", false, false
+	l := &s.Limits
+	l.Timeout, l.CPUTime, l.Output, l.OutFiles, l.OutBytes = 0, 0, 0, 0, 0
+	s.OutputLimit = ""
+	return s.Digest()
+}
+
 // hosts counts as the list is meant.
 func (c canon) hosts(s *Spec) {
 	words := s.Hosts

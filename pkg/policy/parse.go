@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -24,6 +25,8 @@ type Parsed struct {
 	Merge      string // --merge, of profile learn: absolute path, "" for none
 	MaxRunning int64  // --max-running, of session
 	MaxQueued  int64  // --max-queued, of session
+	Warm       []Warm // --warm, of session
+	WarmAge    time.Duration
 	ResultFile string // absolute path, "" for none
 	ResultFD   int    // at least 3; -1 for none
 	Quiet      bool   // nothing of sandglass's own on stderr but errors

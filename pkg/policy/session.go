@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"sandglass/internal/refusal"
 )
@@ -12,7 +13,11 @@ import (
 type Session struct {
 	Defaults        *Defaults
 	Running, Queued int64
-	Help            bool // nothing else is filled then
+	// Warm are kept ready with the policy of Base, each for WarmAge at most.
+	Warm    []Warm
+	WarmAge time.Duration
+	Base    Spec
+	Help    bool // nothing else is filled then
 }
 
 // Defaults are the flags that a request starts from. They may be used from many
@@ -58,7 +63,7 @@ func ParseSession(args []string, running int64) (Session, error) {
 }
 
 func (h Host) parseSession(args []string, running int64) (Session, error) {
-	p := Parsed{Spec: Default(), ResultFD: -1, MaxRunning: running, MaxQueued: 256, pending: &pending{given: map[string]string{}}}
+	p := Parsed{Spec: Default(), ResultFD: -1, MaxRunning: running, MaxQueued: 256, WarmAge: defaultAge, pending: &pending{given: map[string]string{}}}
 	r := reader{p: &p, table: append(without(RunFlags(), notInSession), SessionFlags()...), command: sessionCommand}
 	rest, _, err := r.flags(args)
 	switch {
@@ -70,25 +75,25 @@ func (h Host) parseSession(args []string, running int64) (Session, error) {
 		return Session{}, refusal.Newf("session: a program comes with a request, not here: %s", quote(strings.Join(rest, " "))).
 			Hint("sandglass session --help")
 	}
-	s := Session{Defaults: &Defaults{base: p, host: h}, Running: p.MaxRunning, Queued: p.MaxQueued}
+	s := Session{Defaults: &Defaults{base: p, host: h}, Running: p.MaxRunning, Queued: p.MaxQueued, Warm: p.Warm, WarmAge: p.WarmAge}
 	if s.Running < 1 || s.Running > maxRunning {
 		return Session{}, refusal.Newf("--max-running: %d is not between 1 and %d", s.Running, maxRunning).Hint("--max-running 4")
 	}
 	if s.Queued < 0 || s.Queued > maxQueued {
 		return Session{}, refusal.Newf("--max-queued: %d is not between 0 and %d", s.Queued, maxQueued).Hint("--max-queued 256")
 	}
-	_, err = s.Defaults.Spec(Request{Program: Program{Command: []string{"true"}}})
+	s.Base, err = s.Defaults.Spec(Request{Program: Program{Command: []string{"true"}}})
 	return s, err
 }
 
 // SessionFlags are the flags of sandglass session that run has not.
 func SessionFlags() []Flag {
-	return []Flag{
+	return append([]Flag{
 		{Name: "max-running", Arg: "N", Group: groupLimits, Set: func(p *Parsed, v string) error { return setInto(&p.MaxRunning, v, ParseCount) },
 			Help: "runs at the same time (default one for each CPU)"},
 		{Name: "max-queued", Arg: "N", Group: groupLimits, Set: setMaxQueued,
 			Help: "requests that wait for their turn; more are refused as busy (default 256)"},
-	}
+	}, warmFlags()...)
 }
 
 // setMaxQueued takes 0 as well: nothing waits then.

@@ -123,6 +123,7 @@ func (e *encoder) result(r *Result) {
 	if len(r.Hints) > 0 {
 		list(e, `,"hints":`, r.Hints, func(s *string) { value(*s) })
 	}
+	e.flag(`,"warm":`, r.Warm)
 	e.number(`,"wall_ms":`, r.WallMS)
 	e.number(`,"setup_ms":`, r.SetupMS)
 	e.number(`,"cpu_ms":`, r.CPUMS)

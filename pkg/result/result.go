@@ -50,6 +50,9 @@ type Result struct {
 	Error string   `json:"error,omitempty"`
 	Hints []string `json:"hints,omitempty"`
 
+	// Warm: the sandbox was made before the request for it came, see docs/SESSION.md.
+	Warm bool `json:"warm"`
+
 	WallMS          int64 `json:"wall_ms"`
 	SetupMS         int64 `json:"setup_ms"` // from the call to the program's exec
 	CPUMS           int64 `json:"cpu_ms"`

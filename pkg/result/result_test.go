@@ -48,7 +48,7 @@ func TestJSONOfAnEmptyResult(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"schema":1,"outcome":"failed","exit_code":125,"error":"x <y>","wall_ms":0,"setup_ms":0,"cpu_ms":0,` +
+	want := `{"schema":1,"outcome":"failed","exit_code":125,"error":"x <y>","warm":false,"wall_ms":0,"setup_ms":0,"cpu_ms":0,` +
 		`"memory_peak_bytes":0,"pids_peak":0,"oom_kills":0,"stdout":{"bytes":0,"kept":0,"truncated":false},` +
 		`"stderr":{"bytes":0,"kept":0,"truncated":false},"limits":{},"layers":[],"policy_sha256":"","denied":[],"artifacts":[]}` + "\n"
 	if string(b) != want {

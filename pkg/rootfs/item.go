@@ -80,6 +80,11 @@ type Input struct {
 	Size       Size
 	Workdir    string
 	Cgroup     []View
+
+	// Waits is what a sandbox waits in that is made before its program is known, and
+	// CodeMode the mode of the directory that its text will be put into.
+	Waits    wire.Waits
+	CodeMode uint32
 }
 
 // terminals says that there is a devpts inside.

@@ -33,6 +33,11 @@ func (p *planner) code() {
 	if c == nil {
 		return
 	}
+	if p.in.Waits == wire.ProgramWaits {
+		p.dir(CodeDir, p.in.CodeMode)
+		p.add(wire.Op{Kind: wire.OpText, Target: filepath.Join(CodeDir, c.Name), Mode: 0o444})
+		return
+	}
 	mode := uint32(0o444)
 	if c.Exec {
 		mode = 0o555

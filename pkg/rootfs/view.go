@@ -21,6 +21,9 @@ func (p *planner) root() {
 	if c := p.in.Code; c != nil {
 		size += uint64(c.Size)
 	}
+	if p.in.Waits != wire.NoWait {
+		size += LaterSize
+	}
 	p.add(wire.Op{Kind: wire.OpRoot, Mode: 0o755, Size: size, Inodes: 16 << 10})
 }
 

@@ -38,17 +38,31 @@ type runner struct {
 	items []rootfs.Item // what the root is made of
 
 	outside Outside // nil without a list of hosts
+
+	hold *launch.Hold // of a sandbox that waits for its program, nil for a run
 }
 
 func (r *runner) do(ctx context.Context) error {
 	defer r.release()
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	return r.ended(ctx, launch.Run(ctx, r.box))
+}
+
+// prepare takes and makes all that a run needs.
+func (r *runner) prepare(ctx context.Context) error {
 	group := func() error { return r.cgroup(ctx) }
 	for _, step := range []func() error{r.identity, r.find, r.bootFirst, r.sweep, group, r.boot, r.plan.Complete, r.list, r.fits, r.build} {
 		if err := step(); err != nil {
 			return err
 		}
 	}
-	end := launch.Run(ctx, r.box)
+	return nil
+}
+
+// ended makes the result of what became of a run.
+func (r *runner) ended(ctx context.Context, end *launch.Ending) error {
 	if end.Owned != nil {
 		defer end.Owned.Close()
 	}
@@ -149,6 +163,7 @@ func (r *runner) boot() error {
 // list says what the root is made of, now that the groups are known that are shown
 // in it.
 func (r *runner) list() (err error) {
+	r.awaited()
 	r.items, err = r.plan.Items(r.views())
 	return err
 }
@@ -193,7 +208,8 @@ func (r *runner) build() error {
 		b.Config.InitSeccomp = own.BPF
 	}
 	b.Config.Writable = rootfs.Writable(p.Input)
-	if s.Out != "" || s.Keep {
+	b.Hold = r.hold
+	if s.Out != "" || s.Keep || r.hold != nil { // who asks for it is not known yet
 		b.Config.OutDir = rootfs.Out
 	}
 	if err := r.connect(); err != nil {
@@ -247,6 +263,9 @@ func (r *runner) collect(ctx context.Context, end *launch.Ending) {
 		return
 	}
 	defer end.OutDir.Close()
+	if r.spec.Out == "" && !r.spec.Keep {
+		return
+	}
 	ctx, stop := r.collecting(ctx)
 	defer stop()
 	limits := artifacts.Limits{Files: int(r.spec.Limits.OutFiles), Bytes: r.spec.Limits.OutBytes, FileBytes: r.spec.Limits.OutBytes}

@@ -91,8 +91,14 @@ func Init() {
 func Run(ctx context.Context, s Spec) (Result, error) {
 	r := newResult(&s)
 	err := run(ctx, &s, &r)
+	conclude(&r, err)
+	return r, err
+}
+
+// conclude puts the error of a run into its result.
+func conclude(r *Result, err error) {
 	if err == nil {
-		return r, nil
+		return
 	}
 	if ref, ok := err.(*refusal.Error); ok {
 		r.Outcome, r.ExitCode, r.Error, r.Hints = result.Refused, ref.Exit, ref.What, ref.Hints
@@ -102,21 +108,24 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 		r.Outcome, r.ExitCode, r.Error = result.Failed, refusal.ExitRefused, err.Error()
 	}
 	r.Hints = outOfFiles(r.Error, r.Hints)
-	return r, err
+}
+
+// begin is what every sandbox of this process needs, and the first half of its plan.
+func begin(s *Spec) (self string, p *plan.Plan, err error) {
+	if err := CheckCaller(); err != nil {
+		return "", nil, err
+	}
+	if err := causes.Proc(); err != nil {
+		return "", nil, err
+	}
+	if self, err = initPath(s); err == nil {
+		p, err = plan.Begin(s.Spec)
+	}
+	return self, p, err
 }
 
 func run(ctx context.Context, s *Spec, r *Result) error {
-	if err := CheckCaller(); err != nil {
-		return err
-	}
-	if err := causes.Proc(); err != nil {
-		return err
-	}
-	self, err := initPath(s)
-	if err != nil {
-		return err
-	}
-	p, err := plan.Begin(s.Spec)
+	self, p, err := begin(s)
 	if err != nil {
 		return err
 	}

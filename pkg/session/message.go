@@ -81,7 +81,26 @@ func (c *Config) hello() []byte {
 	m.number(`,"running":`, c.Running).number(`,"queued":`, c.Queued)
 	m.number(`,"collect_bytes":`, MaxCollected).number(`,"inline_bytes":`, policy.MaxKept).number(`,"files":`, policy.MaxFiles)
 	m.list(`},"features":`, []string{"cancel", "stream", "files", "artifacts"})
-	return m.list(`,"languages":`, c.Languages).end()
+	m.list(`,"languages":`, c.Languages)
+	if len(c.Warm) > 0 {
+		m.warm(c.Warm)
+	}
+	return m.end()
+}
+
+// ready is the line that tells that what is kept ready is there.
+func (c *Config) ready() []byte { return newMessage("ready").warm(c.Warm).end() }
+
+// warm lists the sandboxes that are kept ready.
+func (m *message) warm(all []policy.Warm) *message {
+	m.raw(`,"warm":{`)
+	for i, w := range all {
+		if i > 0 {
+			m.raw(",")
+		}
+		m.number(`"`+w.Kind()+`":`, w.N)
+	}
+	return m.raw("}")
 }
 
 // problem is an error reply; to is the type of the request, as far as it was read.

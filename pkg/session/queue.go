@@ -30,6 +30,7 @@ func (s *server) accept(r *run) *problem {
 	s.held += r.size
 	s.queue = append(s.queue, r)
 	s.startNext()
+	s.tellWaiting()
 	return nil
 }
 
@@ -55,6 +56,14 @@ func (s *server) done(r *run) {
 	s.ending++
 	s.forget(r)
 	s.startNext()
+	s.tellWaiting()
+}
+
+// tellWaiting tells whom it concerns how many wait. The lock is held.
+func (s *server) tellWaiting() {
+	if s.c.Waiting != nil {
+		s.c.Waiting(len(s.queue))
+	}
 }
 
 func (s *server) answered() {
@@ -108,6 +117,7 @@ func (s *server) cancel(id string) *problem {
 	i := slices.Index(s.queue, r)
 	s.queue = slices.Delete(s.queue, i, i+1)
 	s.forget(r)
+	s.tellWaiting()
 	return &problem{id: id, to: typeRun, code: Canceled, what: "cancelled before it was started"}
 }
 

@@ -47,6 +47,12 @@ type Config struct {
 	Running, Queued int64
 	// Run runs one Spec: sandbox.Run, or what prepares more or counts.
 	Run func(context.Context, sandbox.Spec) (sandbox.Result, error)
+	// Waiting, if there is one, is told how many runs wait for their turn.
+	Waiting func(int)
+	// Warm is what is kept ready, nil for nothing, and Full is closed when all of
+	// that was there for the first time.
+	Warm []policy.Warm
+	Full <-chan struct{}
 }
 
 var (
@@ -71,6 +77,7 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	end := make(chan error, 1)
 	go func() {
 		s.w.line(c.hello()) // an error ends the session, by the writer itself
+		go s.tellFull()
 		end <- s.read(in)
 	}()
 	select {
@@ -85,6 +92,15 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 		return err
 	}
 	return context.Cause(ctx)
+}
+
+// tellFull tells once that all that is kept ready is there.
+func (s *server) tellFull() {
+	select {
+	case <-s.c.Full: // never of a session without
+		s.w.line(s.c.ready())
+	case <-s.ctx.Done():
+	}
 }
 
 // drain waits for what was accepted: for the sandboxes' ends whatever the reader

@@ -9,7 +9,7 @@ func run() Verb {
 func session() Verb {
 	return Verb{
 		Name: "session", Help: "many programs, each in a fresh sandbox, by requests on stdin",
-		Forms: []string{"session [FLAGS OF RUN] [--max-running N] [--max-queued N]"},
+		Forms: []string{"session [FLAGS OF RUN] [--max-running N] [--max-queued N] [--warm KIND=N,...]"},
 		About: `Runs many programs, each in a fresh sandbox of its own. Each line on stdin is a
 request, each line on stdout a reply, all in JSON; docs/SESSION.md has them all.
 
@@ -22,6 +22,10 @@ request, each line on stdout a reply, all in JSON; docs/SESSION.md has them all.
 The flags are defaults: a request's options have the same names and replace them,
 or are added where a flag may be repeated. --allow-degraded, --allow-mount and
 --cgroup-parent hold for all runs and are no options of a request.
+
+--warm makes sandboxes before there is a request, for requests with the session's
+own policy: command=2 for any program, python=2 or node=2 with the interpreter
+started, for code without arguments, environment and files.
 `,
 		Flags: policy.SessionFlags(),
 		Run:   true,

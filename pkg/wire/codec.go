@@ -177,6 +177,8 @@ func (c *Config) Encode() []byte {
 	e.strings(c.Writable)
 	e.string(c.OutDir)
 	e.uint(c.Limit)
+	e.uint(uint64(c.Waits))
+	e.uint(c.Idle)
 	return e.b
 }
 
@@ -221,6 +223,10 @@ func DecodeConfig(b []byte) (*Config, error) {
 	c.Dir, c.CPUs, c.Writable, c.OutDir = d.string(), d.bytes(), d.strings(), d.string()
 	// Without one a stopped supervisor would be no limit at all.
 	if c.Limit = d.uint(); c.Limit == 0 || c.Limit > MaxLimit {
+		d.bad = true
+	}
+	c.Waits, c.Idle = Waits(d.byte()), d.uint()
+	if c.Waits > ProgramWaits || (c.Waits == NoWait) != (c.Idle == 0) || c.Idle > MaxLimit {
 		d.bad = true
 	}
 	if err := d.end(); err != nil {

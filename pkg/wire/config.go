@@ -11,6 +11,9 @@
 //	    ◀── Network + [sockets] ─────────────  the resolver's and a listener for each port (only with a list of hosts)
 //	    ◀── Terminal + [master] ─────────────  the program's terminal is made (only with one)
 //	    ◀── Ready + [out dir] ────────────────  the program is about to start (only with an out dir)
+//	    ◀── Waits ───────────────────────────  all is done but the program's start (only where init waits)
+//	    ◀── Text + [dir, file, FIFO] ─────────  where the program's text will go (only where the program waits)
+//	    ── Release ─────────────────────────▶  there is a program (instead of Ack where it runs already)
 //	    ◀── Started + [pidfd, listener] ──────  the program runs (listener: only when asked for)
 //	    ── Ack ─────────────────────────────▶  the supervisor has read back what it needs
 //	    ◀── Exited{status, usage} ───────────  the program ended; init exits after Ack
@@ -84,6 +87,11 @@ type Config struct {
 	// itself: later than the supervisor's own clock, which stands still while the
 	// supervisor is stopped (SIGSTOP, a debugger).
 	Limit uint64
+
+	// Waits is what is kept ready, and Idle after how many milliseconds of waiting
+	// init ends.
+	Waits Waits
+	Idle  uint64
 }
 
 // MaxLimit bounds Config.Limit: more than the longest time limit, and no number
@@ -117,10 +125,11 @@ const (
 	OpFreeze                 // everything attached so far becomes Attr, recursively
 	OpPivot                  // pivot_root, detach the old root
 	OpRest                   // mask what the directory Target holds, but for processes and the names in Data
+	OpText                   // FIFO Target for a text that is to come, and TextFile beside it with Mode, see ProgramWaits
 )
 
 func (k Kind) String() string {
-	names := [...]string{"", "root", "dir", "file", "copy", "link", "bind", "tree", "inner", "tmpfs", "proc", "devpts", "mask", "freeze", "pivot", "rest"}
+	names := [...]string{"", "root", "dir", "file", "copy", "link", "bind", "tree", "inner", "tmpfs", "proc", "devpts", "mask", "freeze", "pivot", "rest", "text"}
 	if int(k) < len(names) {
 		return names[k]
 	}

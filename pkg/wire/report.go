@@ -8,7 +8,7 @@ import (
 // Type is the first byte of a frame.
 type Type byte
 
-// The frames. IDs, Files, Config and Ack go to init, the others to the supervisor.
+// The frames. IDs, Files, Config, Ack and Release go to init, the others to the supervisor.
 const (
 	TypeConfig Type = iota + 1
 	TypeAck
@@ -21,6 +21,9 @@ const (
 	TypeTerminal
 	TypeNetwork
 	TypeIDs
+	TypeWaits
+	TypeText
+	TypeRelease
 )
 
 // Report is any message of init's.
@@ -56,7 +59,7 @@ func (r *Report) Encode() []byte {
 
 // DecodeReport is the inverse of Encode.
 func DecodeReport(t Type, b []byte) (*Report, error) {
-	if (t < TypeFailed || t > TypeExited) && t != TypeReady && t != TypeTerminal && t != TypeNetwork {
+	if (t < TypeFailed || t > TypeExited) && (t < TypeReady || t > TypeText || t == TypeIDs) {
 		return nil, ErrMalformed
 	}
 	d := &decoder{b: b}

@@ -30,7 +30,7 @@ func sample() *Config {
 		Stdin: 4, Stdout: 5, Stderr: 6, Terminal: true, Rows: 24, Cols: 1<<16 - 1,
 		Paths: []string{"/usr/bin/true", "/bin/true"}, Argv: []string{"true", ""}, Env: []string{"A=b"},
 		Dir: "/work", CPUs: []byte{2, 0, 0, 0, 0, 0, 0, 0}, Writable: []string{"/tmp", "/work"}, OutDir: "/out",
-		Limit: 12000,
+		Limit: 12000, Waits: InitWaits, Idle: 60000,
 	}
 }
 
@@ -103,19 +103,81 @@ func TestLimit(t *testing.T) {
 	}
 }
 
+// TestIdle: who waits has a time for it, and who does not has none.
+func TestIdle(t *testing.T) {
+	for _, c := range []struct {
+		waits Waits
+		idle  uint64
+		good  bool
+	}{
+		{NoWait, 0, true}, {NoWait, 1, false}, {InitWaits, 0, false}, {InitWaits, 1, true}, {ProgramWaits, MaxLimit, true},
+		{ProgramWaits, MaxLimit + 1, false}, {ProgramWaits + 1, 1, false},
+	} {
+		cfg := sample()
+		cfg.Waits, cfg.Idle = c.waits, c.idle
+		if _, err := DecodeConfig(cfg.Encode()); (err == nil) != c.good {
+			t.Errorf("waits %d for %d: %v", c.waits, c.idle, err)
+		}
+	}
+}
+
+func release() *Release {
+	return &Release{
+		Limit: 12000, Paths: []string{"/bin/sh"}, Argv: []string{"sh", "-c", ""}, Env: []string{"A=b"},
+		Code:  []Op{{Kind: OpCopy, Target: "/code/main.py", FD: 4, Mode: 0o444, Size: 3}},
+		Files: []Op{{Kind: OpCopy, Target: "/work/a", FD: 5, Mode: 0o644, Size: 7, Offset: 3}, {Kind: OpCopy, Target: "/work/b", FD: NoFD}},
+	}
+}
+
+// TestRelease: it comes through whole, and brings files and nothing else: a
+// mount of any kind would not be one of the plan.
+func TestRelease(t *testing.T) {
+	b := release().Encode()
+	got, err := DecodeRelease(b)
+	if err != nil || !bytes.Equal(got.Encode(), b) || got.Files[0].Offset != 3 || got.Argv[1] != "-c" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	for n := range b {
+		if _, err := DecodeRelease(b[:n]); !errors.Is(err, ErrMalformed) {
+			t.Fatalf("a prefix of %d bytes: error %v", n, err)
+		}
+	}
+	for k := OpRoot; k <= OpText; k++ {
+		r := release()
+		r.Files[1].Kind = k
+		if _, err := DecodeRelease(r.Encode()); (err == nil) != (k == OpCopy) {
+			t.Errorf("a release with %q: %v", k, err)
+		}
+		r = release()
+		r.Code[0].Kind = k
+		if _, err := DecodeRelease(r.Encode()); (err == nil) != (k == OpCopy || k == OpLink) {
+			t.Errorf("a release with %q on the root: %v", k, err)
+		}
+	}
+	for _, limit := range []uint64{0, MaxLimit + 1} {
+		r := release()
+		r.Limit = limit
+		if _, err := DecodeRelease(r.Encode()); err == nil {
+			t.Errorf("a release with the limit %d was taken", limit)
+		}
+	}
+}
+
 func TestReports(t *testing.T) {
 	for _, want := range []Report{
 		{Type: TypeFailed, Step: "mount /usr", Errno: 13},
 		{Type: TypeNotStarted, Errno: 2, Path: "/bin/x"},
 		{Type: TypeStarted, Landlock: 7},
 		{Type: TypeExited, Status: 9, UserUS: 1, SystemUS: 2},
+		{Type: TypeWaits},
+		{Type: TypeText},
 	} {
 		got, err := DecodeReport(want.Type, want.Encode())
 		if err != nil || *got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	for _, typ := range []Type{0, TypeConfig, TypeAck, TypeExited + 1, TypeIDs, 255} {
+	for _, typ := range []Type{0, TypeConfig, TypeAck, TypeExited + 1, TypeIDs, TypeRelease, 255} {
 		if _, err := DecodeReport(typ, (&Report{}).Encode()); !errors.Is(err, ErrMalformed) {
 			t.Errorf("type %d: error %v", typ, err)
 		}
@@ -218,12 +280,12 @@ func FuzzReadReport(f *testing.F) {
 }
 
 func TestKindNames(t *testing.T) {
-	for k := OpRoot; k <= OpRest; k++ {
+	for k := OpRoot; k <= OpText; k++ {
 		if k.String() == "" || k.String() == "unknown" {
 			t.Errorf("kind %d has no name", k)
 		}
 	}
-	if (OpRest + 1).String() != "unknown" {
-		t.Errorf("kind %d has a name", OpPivot+1)
+	if (OpText + 1).String() != "unknown" {
+		t.Errorf("kind %d has a name", OpText+1)
 	}
 }

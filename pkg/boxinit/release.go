@@ -1,0 +1,90 @@
+package boxinit
+
+import (
+	"os"
+	"time"
+
+	"sandglass/pkg/mount"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// awaitRelease is where a sandbox waits that is made before there is a program
+// for it. Nothing of a request is inside yet, and nothing runs but init. All
+// that comes is the program's: what it executes, and files. They are put in
+// their place as those of an ordinary run, and the way to write to the root is
+// gone before the program's process is made.
+func awaitRelease(b *box) error {
+	if b.cfg.Waits != wire.InitWaits {
+		return nil
+	}
+	report(b.control, &wire.Report{Type: wire.TypeWaits}, nil)
+	await(b.control, idleUntil(b.cfg))
+	t, body, files := receive(b.control)
+	if t != wire.TypeRelease {
+		return wire.ErrMalformed
+	}
+	r, err := wire.DecodeRelease(body)
+	if err != nil {
+		return err
+	}
+	if err := place(b.later, r, files); err != nil {
+		return err
+	}
+	b.later.Close()
+	c := b.cfg
+	c.Paths, c.Argv, c.Env, c.Limit = r.Paths, r.Argv, r.Env, r.Limit
+	return nil
+}
+
+// place makes the files of a release from what came with it, which init does not
+// keep.
+func place(later *mount.Later, r *wire.Release, files []int) error {
+	defer func() {
+		for _, fd := range files {
+			unix.Close(fd)
+		}
+	}()
+	for _, list := range [...][]wire.Op{r.Code, r.Files} {
+		for i := range list {
+			if err := number(files, &list[i].FD); err != nil {
+				return err
+			}
+		}
+	}
+	if err := later.Make(r.Code); err != nil {
+		return err
+	}
+	return mount.CopyInto(r.Files)
+}
+
+// idleUntil is when nobody wants what waits any more.
+func idleUntil(c *wire.Config) time.Time {
+	return time.Now().Add(time.Duration(c.Idle) * time.Millisecond)
+}
+
+// released waits for the first word after the program's start: that it may be reaped, or,
+// where it waits for its text, that the text is coming: its time counts from then
+// on.
+func (b *box) released() (until time.Time) {
+	if b.cfg.Waits != wire.ProgramWaits {
+		until = limitUntil(b.cfg)
+		await(b.control, until)
+		if t, _, err := wire.ReadFrame(b.control, 0); err != nil || t != wire.TypeAck {
+			os.Exit(1)
+		}
+		return until
+	}
+	await(b.control, idleUntil(b.cfg))
+	t, body, err := wire.ReadFrame(b.control, wire.MaxReport)
+	if err != nil || t != wire.TypeRelease {
+		os.Exit(1)
+	}
+	r, err := wire.DecodeRelease(body)
+	if err != nil {
+		os.Exit(1)
+	}
+	b.cfg.Limit = r.Limit
+	return limitUntil(b.cfg)
+}

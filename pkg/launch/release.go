@@ -1,0 +1,131 @@
+package launch
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"time"
+
+	"sandglass/pkg/result"
+	"sandglass/pkg/wire"
+
+	"golang.org/x/sys/unix"
+)
+
+// errGone is a box whose init or program has ended while it waited.
+var errGone = errors.New("what waited is gone")
+
+// release gives the box its program. An error means that the sandbox has got
+// nothing of it: it is ended, and the caller may run the program elsewhere.
+func (s *session) release(r *Release) {
+	b, from := s.box, r.Box
+	s.waits.release, s.waits.gone, s.waits.given = nil, nil, true
+	s.began = time.Now()
+	b.Timeout, b.CPUTime = from.Timeout, from.CPUTime
+	b.Stdin, b.Stdout, b.Stderr = from.Stdin, from.Stdout, from.Stderr
+	b.OutputLimit, b.OutputKill = from.OutputLimit, from.OutputKill
+	give := s.giveInit
+	if b.programWaits() {
+		give = s.giveProgram
+	}
+	if err := give(r); err != nil {
+		s.kill(result.Canceled)
+		r.taken <- false
+		return
+	}
+	s.done = r.Done
+	r.taken <- true
+}
+
+// giveInit sends init the program that it is to start. From then on the run is as
+// every other.
+func (s *session) giveInit(r *Release) error {
+	if hasEnded(s.pidfd) {
+		return errGone
+	}
+	c, from := &s.box.Config, &r.Box.Config
+	c.Paths, c.Argv, c.Env = from.Paths, from.Argv, from.Env
+	if err := sendFiles(s.control, r.Box.files); err != nil {
+		return err
+	}
+	rel := wire.Release{
+		Limit: initLimit(s.box.Timeout), Paths: c.Paths, Argv: c.Argv, Env: c.Env,
+		Code: from.Mounts[:r.Code], Files: from.Mounts[r.Code:],
+	}
+	if err := send(s.control, wire.Frame(wire.TypeRelease, rel.Encode())); err != nil {
+		return err
+	}
+	s.timer.Reset(setupTime)
+	s.stream()
+	return nil
+}
+
+// giveProgram gives a program that waits its text. The text's file is whole and
+// at its place before the program can read the first byte through the FIFO, so
+// whatever opens it by its name finds the same. The program's time, its usage
+// and its limits count from here on.
+func (s *session) giveProgram(r *Release) error {
+	if hasEnded(s.waits.pidfd) {
+		return errGone
+	}
+	if err := s.watchAnew(); err != nil {
+		return err
+	}
+	if err := s.placeText(r.Text); err != nil {
+		return err
+	}
+	s.started = time.Now()
+	s.timer.Reset(s.box.Timeout)
+	rel := wire.Release{Limit: initLimit(s.box.Timeout)}
+	if err := send(s.control, wire.Frame(wire.TypeRelease, rel.Encode())); err != nil {
+		s.abort(err) // it has the text's file by now
+		return nil
+	}
+	s.stream()
+	fifo := s.waits.fifo
+	go func() {
+		// Where nobody has opened the FIFO yet, nobody will: the file is there.
+		fifo.Write(r.Text)
+		fifo.Close()
+	}()
+	return nil
+}
+
+// placeText writes the text's file and has it take the FIFO's place. The names
+// are ours, and the directory is one that the program cannot write to.
+func (s *session) placeText(text []byte) error {
+	dir, file := s.waits.text[0], os.NewFile(uintptr(s.waits.text[1]), "text")
+	s.waits.fifo = os.NewFile(uintptr(s.waits.text[2]), "text")
+	s.waits.text = nil
+	defer unix.Close(dir)
+	_, err := file.Write(text)
+	if e := file.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return unix.Renameat(dir, wire.TextFile, dir, s.box.textName())
+}
+
+// textName is the name of the file that a program waits for.
+func (b *Box) textName() string {
+	for i := range b.Config.Mounts {
+		if o := &b.Config.Mounts[i]; o.Kind == wire.OpText {
+			return o.Target[strings.LastIndexByte(o.Target, '/')+1:]
+		}
+	}
+	return ""
+}
+
+// watchAnew has the watchdog look as often as it does at a program, and count
+// from here on.
+func (s *session) watchAnew() error {
+	w := newWatchdog(s.box)
+	w.owned = s.end.Owned
+	w.base = s.watch.spent(s.pid)
+	s.waits.used = w.base
+	s.watch.stop()
+	s.watch = w
+	return w.start(s.pid)
+}

@@ -1,0 +1,88 @@
+package policy
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWarm(t *testing.T) {
+	s := session(t, "--warm python=4,node=2,command=64 --warm-age 30s --memory 64m")
+	if want := []Warm{{"python", 4}, {"node", 2}, {"", 64}}; !reflect.DeepEqual(s.Warm, want) || s.WarmAge != 30*time.Second {
+		t.Errorf("%+v %v", s.Warm, s.WarmAge)
+	}
+	if s.Base.Limits.Memory != 64<<20 || s.Warm[0].Kind() != "python" || s.Warm[2].Kind() != "command" {
+		t.Errorf("%+v", s.Base.Limits)
+	}
+	if s := session(t, ""); s.Warm != nil || s.WarmAge != 10*time.Minute {
+		t.Errorf("by default: %+v %v", s.Warm, s.WarmAge)
+	}
+	for line, want := range map[string]string{
+		"--warm python=100000":     "is not a number from 1 to 64",
+		"--warm python=65":         "is not a number from 1 to 64",
+		"--warm python=0":          "is not a number from 1 to 64",
+		"--warm python=-1":         "is not a number from 1 to 64",
+		"--warm ruby=1":            "is not one of command, python, node",
+		"--warm py=1":              "is not one of command, python, node",
+		"--warm python":            "is not KIND=N",
+		"--warm python=1,":         "is not KIND=N",
+		"--warm python=1,python=2": "is given twice",
+		"--warm-age 1s":            "is not between 10s and 24h",
+		"--warm-age 25h":           "is not between 10s and 24h",
+	} {
+		_, err := testHost().parseSession(words(line), 3)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", line, err, want)
+		}
+	}
+}
+
+// notOfFrame are the fields that a sandbox can be given after it was made.
+var notOfFrame = map[string]bool{
+	"Program": true, "Env": true, "Files": true, "Stdin": true, "Out": true, "Keep": true, "Force": true, "OutputLimit": true,
+	"Limits.Timeout": true, "Limits.CPUTime": true, "Limits.Output": true, "Limits.OutFiles": true, "Limits.OutBytes": true,
+	"Home": true, // it only judges, see Digest
+}
+
+// TestFrame: every field of a policy counts but those, and fields that will be
+// added count.
+func TestFrame(t *testing.T) {
+	var s Spec
+	eachField(reflect.ValueOf(&s).Elem(), "", func(name string, v reflect.Value) {
+		before := s.Frame()
+		old := reflect.New(v.Type()).Elem()
+		old.Set(v)
+		alter(v)
+		if same := s.Frame() == before; same != (notOfFrame[name] || notOfFrame[strings.SplitN(name, ".", 2)[0]]) {
+			t.Errorf("%s: the same frame: %v", name, same)
+		}
+		v.Set(old)
+	})
+}
+
+func eachField(v reflect.Value, prefix string, do func(string, reflect.Value)) {
+	for i := range v.NumField() {
+		name, f := prefix+v.Type().Field(i).Name, v.Field(i)
+		if f.Kind() == reflect.Struct {
+			eachField(f, name+".", do)
+			continue
+		}
+		do(name, f)
+	}
+}
+
+func alter(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Slice:
+		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
+	case reflect.String:
+		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
+	case reflect.Int64:
+		v.SetInt(v.Int() + 1)
+	default:
+		v.SetUint(v.Uint() + 1)
+	}
+}

@@ -1,0 +1,185 @@
+// Package pool keeps single-use sandboxes ready for runs that are to come. Each
+// serves one run and is gone: nothing is shared between two runs but the policy.
+//
+// A run gets one only if its whole policy is the one that they were made with
+// and it would be made of the same (sandbox.Held.Fits); any other is run as
+// sandbox.Run does, and so is each while none is ready. Result.Warm says which.
+//
+// They are made one at a time, and not while a run is being set up or waits for
+// its turn (Pool.Waiting), so that a run that is there never waits for one that
+// may come. Where there are always more runs than places that means never: a
+// sandbox made ahead costs as much as one made when it is asked for.
+package pool
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/policy"
+	"sandglass/pkg/sandbox"
+
+	"golang.org/x/sys/unix"
+)
+
+// Size is how many sandboxes of a kind are kept.
+type Size struct {
+	Lang string // "" is any program, see sandbox.Prepare
+	N    int64
+}
+
+// Config says what is kept ready.
+type Config struct {
+	// Spec has the policy; its program and streams do not count.
+	Spec  sandbox.Spec
+	Sizes []Size
+	// MaxAge is how old a sandbox that waits may become before another takes its
+	// place: interpreters and files of the host change.
+	MaxAge time.Duration
+}
+
+// Pool is the sandboxes that wait. Its methods may be called from many goroutines.
+type Pool struct {
+	c     Config
+	frame string
+	ctx   context.Context
+	stop  context.CancelFunc
+	wake  chan struct{} // has a token when the filler may have something to do
+	done  chan struct{} // closed when the filler has ended
+
+	full     chan struct{} // closed when all were there at the same time
+	fullOnce sync.Once
+
+	mu      sync.Mutex // guards what follows
+	members []*member
+	setups  int // runs that are being set up
+	waiting int // runs that wait for their turn
+}
+
+// member is one sandbox that waits.
+type member struct {
+	*sandbox.Held
+	lang string
+	born time.Time
+}
+
+// New begins to make them. It fails where one of a kind could never be made: what
+// only the attempt shows is met by the runs themselves, which are then made cold.
+func New(ctx context.Context, c Config) (*Pool, error) {
+	for _, s := range c.Sizes {
+		if err := sandbox.MayPrepare(c.Spec, s.Lang); err != nil {
+			return nil, err
+		}
+	}
+	if err := fits(c); err != nil {
+		return nil, err
+	}
+	p := &Pool{c: c, frame: c.Spec.Frame(), wake: make(chan struct{}, 1), done: make(chan struct{}), full: make(chan struct{})}
+	p.ctx, p.stop = context.WithCancel(ctx)
+	go p.fill()
+	return p, nil
+}
+
+// fits refuses more than this host has memory for: what waits may use all of it
+// one day.
+func fits(c Config) error {
+	var info unix.Sysinfo_t
+	if err := unix.Sysinfo(&info); err != nil {
+		return err
+	}
+	n := int64(0)
+	for _, s := range c.Sizes {
+		n += s.N
+	}
+	have := int64(info.Totalram) * int64(info.Unit)
+	if each := c.Spec.Limits.Memory; n*each > have {
+		return refusal.Newf("--warm: %d sandboxes of %s each are more than the %s of this host", n, policy.FormatSize(each), policy.FormatSize(have)).
+			Hint("--warm command=%d", max(have/each/2, 1)).Hint("--memory %s", policy.FormatSize(max(have/n/2, 1<<20)))
+	}
+	return nil
+}
+
+// Full is closed once all sandboxes have been there at the same time.
+func (p *Pool) Full() <-chan struct{} { return p.full }
+
+// Waiting notes how many runs wait for their turn.
+func (p *Pool) Waiting(n int) {
+	p.mu.Lock()
+	p.waiting = n
+	p.mu.Unlock()
+	p.poke()
+}
+
+// Run runs s: in a sandbox that waits, if one fits, else in a new one.
+func (p *Pool) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) {
+	if a := p.plan(s); a != nil {
+		defer a.Close()
+		for m := p.take(a); m != nil; m = p.take(a) {
+			if res, began, err := m.Run(ctx, a); began {
+				return res, err
+			}
+			// Certainly not begun: it was gone before it could be given anything.
+		}
+	}
+	p.setup(1)
+	defer p.setup(-1)
+	return sandbox.Run(ctx, s)
+}
+
+// plan is nil for a run that is refused, as sandbox.Run will say, and where there
+// is nothing to plan for.
+func (p *Pool) plan(s sandbox.Spec) *sandbox.Planned {
+	p.mu.Lock()
+	some := slices.ContainsFunc(p.members, func(m *member) bool { return m.lang == "" || len(s.Program.Code) > 0 })
+	p.mu.Unlock()
+	if !some || s.Frame() != p.frame {
+		return nil
+	}
+	a, err := sandbox.Plan(s)
+	if err != nil {
+		return nil
+	}
+	return a
+}
+
+// take gives out the oldest one that fits, one of the program's language first.
+func (p *Pool) take(a *sandbox.Planned) *member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	best := -1
+	for i, m := range p.members {
+		if time.Since(m.born) < p.c.MaxAge && m.Fits(a) && (best < 0 || p.members[best].lang == "" && m.lang != "") {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	m := p.members[best]
+	p.members = slices.Delete(p.members, best, best+1)
+	p.poke()
+	return m
+}
+
+// setup counts a run that is being set up.
+func (p *Pool) setup(n int) {
+	p.mu.Lock()
+	p.setups += n
+	p.mu.Unlock()
+	p.poke()
+}
+
+func (p *Pool) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Close ends what waits. Runs that have begun go on.
+func (p *Pool) Close() {
+	p.stop()
+	<-p.done
+}

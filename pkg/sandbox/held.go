@@ -1,0 +1,242 @@
+package sandbox
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/launch"
+	"sandglass/pkg/plan"
+	"sandglass/pkg/policy"
+	"sandglass/pkg/rootfs"
+	"sandglass/pkg/runtimes"
+	"sandglass/pkg/wire"
+)
+
+// Held is a sandbox that was made before there is a program for it. It runs one
+// program and is gone then, as every sandbox. It is used by one goroutine at a
+// time, and ends by Run or by Close.
+type Held struct {
+	frame  string
+	lang   string
+	plan   *plan.Plan
+	runner *runner
+	hold   *launch.Hold
+	stop   context.CancelFunc
+	ending chan *launch.Ending
+}
+
+// Prepare makes a sandbox under the policy of s that waits for its program, for
+// idle at most, and while ctx lasts. With lang "" it waits before the program's
+// process is made, and runs whatever it is given. Otherwise it is for code of
+// that language (see runtimes.Waits): the interpreter runs already, under the
+// whole policy, and waits for its text.
+func Prepare(ctx context.Context, s Spec, lang string, idle time.Duration) (*Held, error) {
+	waits := wire.InitWaits
+	if lang != "" {
+		waits = wire.ProgramWaits
+	}
+	forLang(&s, lang)
+	if err := mayWait(&s, lang); err != nil {
+		return nil, err
+	}
+	self, p, err := begin(&s)
+	if err != nil {
+		return nil, err
+	}
+	h := &Held{frame: s.Frame(), lang: lang, plan: p, hold: launch.NewHold(waits, idle), ending: make(chan *launch.Ending, 1)}
+	h.runner = &runner{spec: &s, plan: p, self: self, result: &Result{}, hold: h.hold}
+	ctx, h.stop = context.WithCancel(ctx)
+	if err := h.runner.prepare(ctx); err != nil {
+		h.ending <- &launch.Ending{}
+		h.Close()
+		return nil, err
+	}
+	go func() { h.ending <- launch.Run(ctx, h.runner.box) }()
+	select {
+	case <-h.hold.Ready():
+		return h, nil
+	case <-h.hold.Over():
+	}
+	end := <-h.ending
+	h.ending <- end
+	h.Close()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	why := refusal.Newf("%s", end.Error)
+	why.Hints = end.Hints
+	return nil, why
+}
+
+// MayPrepare says why Prepare would always be refused, nil for no reason that can
+// be seen without an attempt.
+func MayPrepare(s Spec, lang string) error {
+	forLang(&s, lang)
+	if err := mayWait(&s, lang); err != nil {
+		return err
+	}
+	a, err := Plan(s)
+	if err == nil {
+		a.Close()
+	}
+	return err
+}
+
+// forLang has the Spec run what stands for any program, or for any code of a
+// language.
+func forLang(s *Spec, lang string) {
+	s.Program = policy.Program{Command: []string{"true"}}
+	if lang != "" {
+		s.Program = policy.Program{Code: []byte("\n"), Lang: lang}
+	}
+	s.Files, s.Spec.Stdin, s.Out, s.Keep, s.Force = nil, false, "", false, false
+}
+
+// mayWait refuses what is bound to one run from its start.
+func mayWait(s *Spec, lang string) error {
+	switch {
+	case lang != "" && !runtimes.Waits(lang):
+		return refusal.Newf("a sandbox cannot wait for code of the language %s", refusal.Word(lang))
+	case s.TTY:
+		return refusal.Newf("a sandbox with a terminal cannot wait for its program")
+	case len(s.Hosts) > 0:
+		return refusal.Newf("a sandbox with a list of hosts cannot wait for its program")
+	case s.ExplainDenials || s.Observe != nil:
+		return refusal.Newf("a sandbox whose denials are told cannot wait for its program")
+	}
+	return nil
+}
+
+// Over is closed when nothing of the sandbox is left.
+func (h *Held) Over() <-chan struct{} { return h.hold.Over() }
+
+// Close ends a sandbox that was not used.
+func (h *Held) Close() {
+	h.stop()
+	end := <-h.ending
+	if end.OutDir != nil {
+		end.OutDir.Close()
+	}
+	if end.Owned != nil {
+		end.Owned.Close()
+	}
+	h.runner.release()
+	h.plan.Close()
+}
+
+// awaited has the root made for what comes later.
+func (r *runner) awaited() {
+	if r.hold == nil {
+		return
+	}
+	in := &r.plan.Input
+	in.Waits, in.CodeMode = r.hold.Waits(), 0o755
+	if r.box.Identity.UIDHelper != "" {
+		// We are another user then, and put the text at its place ourselves. It is not
+		// the mode that keeps the program from writing there.
+		in.CodeMode = 0o777
+	}
+}
+
+// Planned is a Spec with all that a run of it would do.
+type Planned struct {
+	spec Spec
+	plan *plan.Plan
+}
+
+// Plan decides what a run of s would do. Close it.
+func Plan(s Spec) (*Planned, error) {
+	p, err := plan.Build(s.Spec)
+	if err != nil {
+		return nil, err
+	}
+	return &Planned{spec: s, plan: p}, nil
+}
+
+// Close lets go of the files that the plan has opened.
+func (a *Planned) Close() { a.plan.Close() }
+
+// Fits says whether a run in this sandbox would be the one that was planned: the
+// whole policy is the same, and everything that the sandbox is made of. What
+// differs is given to it when it is released.
+func (h *Held) Fits(a *Planned) bool {
+	mine, p := h.plan, a.plan
+	if mayWait(&a.spec, "") != nil || h.frame != a.spec.Frame() || !mine.Input.Extends(&p.Input) ||
+		!bytes.Equal(mine.Filter.BPF, p.Filter.BPF) || !slices.Equal(mine.Rlimits, p.Rlimits) || !slices.Equal(mine.Cgroup.IO, p.Cgroup.IO) {
+		return false
+	}
+	code := p.Input.Code
+	if code != nil && code.Size > rootfs.LaterSize/2 {
+		return false
+	}
+	if h.lang == "" {
+		return true
+	}
+	a1, a2 := &mine.Program, &p.Program
+	same := mine.Input.Same(&p.Input) && slices.Equal(a1.Argv, a2.Argv) && slices.Equal(a1.Env, a2.Env) && slices.Equal(a1.Paths, a2.Paths) && a1.Dir == a2.Dir
+	return same && code != nil && code.File == nil && !code.Exec && len(p.Input.Files) == 0 &&
+		code.Name == mine.Input.Code.Name && runtimes.Streams(h.lang, code.Content)
+}
+
+// Run is the package's Run in a sandbox that waits, for what Fits it. When began
+// is false nothing of the program has reached the sandbox, which is gone, and the
+// program can be run elsewhere.
+func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err error) {
+	r, s := h.runner, &a.spec
+	c := &capture{}
+	c.open(s)
+	rel, err := h.release(a)
+	if err != nil {
+		h.Close()
+		return Result{}, false, nil
+	}
+	rel.Done = ctx.Done()
+	ok := ctx.Err() == nil && h.hold.Release(rel)
+	rel.Box.Close()
+	if !ok {
+		h.Close()
+		return Result{}, false, nil
+	}
+	end := <-h.ending
+	h.stop()
+	res = newResult(s)
+	res.Warm = true
+	r.spec, r.plan, r.result = s, a.plan, &res
+	err = r.ended(ctx, end)
+	r.release()
+	h.plan.Close()
+	c.fill(&res)
+	if err == nil && r.lost != nil {
+		err = r.lost
+	}
+	conclude(&res, err)
+	return res, true, err
+}
+
+// release is what the sandbox gets for the run.
+func (h *Held) release(a *Planned) (*launch.Release, error) {
+	s, p := &a.spec, a.plan
+	b := &launch.Box{
+		Identity: h.runner.box.Identity, Timeout: s.Limits.Timeout, CPUTime: s.Limits.CPUTime,
+		Stdout: s.Stdout, Stderr: s.Stderr, OutputLimit: s.Limits.Output, OutputKill: s.OutputLimit == policy.OutputKill,
+	}
+	if s.Spec.Stdin {
+		b.Stdin = s.Stdin
+	}
+	rel := &launch.Release{Box: b}
+	if h.lang != "" {
+		rel.Text = p.Input.Code.Content
+		return rel, nil
+	}
+	code, files := rootfs.Later(&h.plan.Input, &p.Input)
+	rel.Code = len(code)
+	if err := b.Realize(append(code, files...)); err != nil {
+		b.Close()
+		return nil, err
+	}
+	b.Config.Paths, b.Config.Argv, b.Config.Env = p.Program.Paths, p.Program.Argv, p.Program.Env
+	return rel, nil
+}
