@@ -1,0 +1,130 @@
+package sessionclient
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+const hello = `{"type":"hello","protocol":1,"version":"x","limits":{"line_bytes":1000,"collect_bytes":10,"inline_bytes":10},"features":[],"languages":["sh"]}`
+
+// fake is a program in place of sandglass.
+func fake(t *testing.T, script string) Options {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "sandglass")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return Options{Path: path}
+}
+
+func start(t *testing.T, script string) *Client {
+	t.Helper()
+	c, err := Start(t.Context(), fake(t, "echo '"+hello+"'\n"+script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func TestNoSession(t *testing.T) {
+	for script, want := range map[string]string{
+		"exit 3":                                    "sandglass session ended: exit status 3",
+		"echo nonsense; exec cat":                   "a reply that cannot be read",
+		`echo '{"type":"hello","protocol":2}'`:      "the session speaks protocol 2, and this program 1",
+		`echo '{"type":"result","protocol":1}'`:     "the session speaks protocol 1",
+		"yes | head -c 3000000 | tr -d '\\n'":       "a reply is longer than 1048576 bytes",
+		"echo 'sandglass: error: no' >&2; exit 125": "no",
+	} {
+		if _, err := Start(t.Context(), fake(t, script)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+	}
+	var e *Error
+	_, err := Start(t.Context(), fake(t, "echo 'sandglass: error: no, here' >&2; echo 'hint: try' >&2; exit 125"))
+	if !errors.As(err, &e) || e.What != "no, here" || len(e.Hints) != 1 || e.Hints[0] != "try" || e.ExitCode != 125 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := Start(t.Context(), Options{Path: "/nonexistent/sandglass"}); !errors.As(err, &e) {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	if _, err := Start(ctx, fake(t, "exec sleep 1000")); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}
+
+func TestBrokenSession(t *testing.T) {
+	for script, want := range map[string]string{
+		`read x; printf '{"type":"resu'`:                                                       "exit status 0",
+		`read x; echo '{"type":"error","code":"too_large","error":"x"}'; exec cat`:             "about no run",
+		`read x; yes 1234567 | head -c 3000000 >&2; echo 'sandglass: error: gone' >&2; exit 9`: "gone",
+		`read x; echo '{"type":"result","id":"1","result":[]}'; exec cat`:                      "cannot be read",
+		`read x; echo '{"type":"output","id":"1","stream":"stdout","base64":"!"}'; exec cat`:   "illegal base64",
+	} {
+		c := start(t, script)
+		_, err := c.Run(t.Context(), Request{Command: []string{"true"}}, nil)
+		if !errors.Is(err, ErrClosed) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", script, err, want)
+		}
+		if _, err := c.Run(t.Context(), Request{Command: []string{"true"}}, nil); !errors.Is(err, ErrClosed) {
+			t.Errorf("%s: %v afterwards", script, err)
+		}
+	}
+}
+
+// TestReplies: an error is the run's; pieces come before the result; what a client
+// must ignore it ignores.
+func TestReplies(t *testing.T) {
+	c := start(t, `read x
+echo '{"type":"error","id":"1","to":"cancel","code":"unknown_id","error":"x","hints":[]}'
+echo '{"type":"news","id":"1","more":{}}'
+echo '{"type":"output","id":"9","stream":"stdout","text":"of nobody"}'
+echo '{"type":"output","id":"1","stream":"stdout","text":"a"}'
+echo '{"type":"output","id":"1","stream":"stderr","base64":"AP8="}'
+echo '{"type":"result","id":"1","result":{"outcome":"exited","exit_code":7}}'
+read x
+echo '{"type":"error","id":"2","to":"run","code":"busy","error":"many","hints":["later"]}'
+exec cat >/dev/null`)
+	var got []string
+	res, err := c.Run(t.Context(), Request{Command: []string{"true"}}, func(o Output) { got = append(got, fmt.Sprintf("%s %q", o.Stream, o.Data)) })
+	if err != nil || res.ExitCode != 7 || strings.Join(got, ", ") != `stdout "a", stderr "\x00\xff"` {
+		t.Errorf("%+v, %v, %q", res, err, got)
+	}
+	var e *Error
+	if _, err := c.Run(t.Context(), Request{Command: []string{"true"}}, nil); !errors.As(err, &e) || e.Code != "busy" || e.What != "many" || e.Hints[0] != "later" {
+		t.Errorf("%v", err)
+	}
+	for code, q := range map[string]Request{"too_large": {Code: strings.Repeat("x", 1000)}, "malformed": {Command: []string{"\xff"}}} {
+		if _, err := c.Run(t.Context(), q, nil); !errors.As(err, &e) || e.Code != code {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+	if c.Hello.Languages[0] != "sh" || c.Hello.Version != "x" {
+		t.Errorf("%+v", c.Hello)
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRequestLine(t *testing.T) {
+	for want, q := range map[string]Request{
+		`{"type":"run","id":"1","command":["a","\u003c"]}`: {Command: []string{"a", "<"}},
+		`{"type":"run","id":"1","code":"","lang":"sh","stdin_base64":"","options":{"cpus":0.5},"artifacts":{"inline":5}}`: {
+			Lang: "sh", Stdin: []byte{}, Options: map[string]any{"cpus": 0.5}, Inline: 5},
+		`{"type":"run","id":"1","lang":"sh","file":"/x","args":["b"],"env":{"A":"b"},"files":[{"path":"p","base64":""},{"path":"q","from":"/q","executable":true}],"artifacts":{"dir":"/d","force":true}}`: {
+			Lang: "sh", File: "/x", Args: []string{"b"}, Env: map[string]string{"A": "b"}, Files: []File{{Path: "p"}, {Path: "q", From: "/q", Exec: true}}, Out: "/d", Force: true},
+	} {
+		if line, err := q.line("1", false); err != nil || string(line) != want+"\n" {
+			t.Errorf("%s, %v\nwant %s", line, err, want)
+		}
+	}
+}
