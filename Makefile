@@ -25,9 +25,10 @@ all: build
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 18
 
-build: ## bin/sandglass, one static file, and bin/sandglass-image, which imports images
+build: ## bin/sandglass, one static file, and beside it sandglass-image, which imports images, and sandglass-mcp, a server for models
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandglass ./cmd/sandglass
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o bin/sandglass-image ./cmd/sandglass-image
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o bin/sandglass-mcp ./cmd/sandglass-mcp
 
 dist: ## what is released, made twice and compared, in build/dist: docs/PACKAGES.md; VERSION=1.2.3 for a release
 	$(GO) run ./packaging/dist $(if $(filter command line environment,$(origin VERSION)),-version $(VERSION))

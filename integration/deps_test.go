@@ -111,6 +111,20 @@ func TestLinkedByImages(t *testing.T) {
 	}
 }
 
+// The server of models links the protocol's SDK and HTTP, and nothing that runs
+// sandboxes: it drives sandglass session, as any tool would.
+func TestLinkedByMCP(t *testing.T) {
+	list := goList(t, "-deps", "./cmd/sandglass-mcp")
+	slices.Sort(list)
+	golden(t, "testdata/linked-mcp.golden", strings.Join(list, "\n")+"\n")
+	for _, p := range list {
+		switch p {
+		case "testing", "runtime/cgo", "sandglass/pkg/sandbox", "sandglass/pkg/launch", "sandglass/pkg/boxinit", "sandglass/pkg/session", "sandglass/internal/sys":
+			t.Errorf("cmd/sandglass-mcp links %s", p)
+		}
+	}
+}
+
 // imports are what a package may import of ours. A package that is not listed
 // may import anything of ours but commands.
 var imports = map[string][]string{
@@ -127,6 +141,7 @@ var imports = map[string][]string{
 	"pkg/hostpath":      {"internal/deliver"},
 	"pkg/artifacts":     {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
 	"pkg/verbs":         {"pkg/policy"},
+	"pkg/sessionclient": {"pkg/result"},
 	"pkg/image":         {"pkg/hostpath", "internal/refusal"},
 	"pkg/policy":        {"pkg/hostpath", "pkg/image", "pkg/egress/hosts", "internal/refusal"},
 	"pkg/denials":       {"pkg/result", "pkg/seccomp/bpfvm", "pkg/seccomp/sysnum", "internal/sys"},

@@ -425,6 +425,19 @@ var mutations = []mutation{
 		{"pkg/policy/session.go", "		if v, ok := old.given[name]; ok {", "		if v, ok := old.given[name]; ok && false {"}}},
 	{control: "lists of requests apart", pkg: "session", fail: []string{"TestHostsOfRuns"}, edits: []edit{
 		{"pkg/policy/session.go", "	err := d.host.complete(&p, func() error {\n", "	d.base.Spec.Hosts = p.Spec.Hosts\n	err := d.host.complete(&p, func() error {\n"}}},
+	{control: "ceilings of a model", pkg: "mcp", fail: []string{"TestModelMayNotWiden"}, edits: []edit{
+		{"cmd/sandglass-mcp/tools.go", "if name := beyond(&have, &o.most); name != \"\" {", "if name := beyond(&have, &o.most); name == \"none\" {"}}},
+	{control: "hosts that are offered", pkg: "mcp", fail: []string{"TestModelMayNotWiden"}, edits: []edit{
+		{"cmd/sandglass-mcp/tools.go", "		hosts.Items.Enum = append(hosts.Items.Enum, h)\n", "		_, _ = hosts, h\n"},
+		{"cmd/sandglass-mcp/tools.go", "if !slices.Contains(o.offered, h) {", "if !slices.Contains(o.offered, h) && h == \"\" {"}}},
+	{control: "bearer token", pkg: "mcp", fail: []string{"TestWhoMayCall"}, edits: []edit{
+		{"cmd/sandglass-mcp/http.go", "	case !g.knows(r):\n", "	case false:\n"}}},
+	{control: "name of the server", pkg: "mcp", fail: []string{"TestWhoMayCall"}, edits: []edit{
+		{"cmd/sandglass-mcp/http.go", "	case !g.meant(r):\n", "	case false:\n"}}},
+	{control: "origin of a page", pkg: "mcp", fail: []string{"TestWhoMayCall"}, edits: []edit{
+		{"cmd/sandglass-mcp/http.go", "	case !g.from(r):\n", "	case false:\n"}}},
+	{control: "number of a server's sessions", pkg: "mcp", fail: []string{"TestBoundsOfClients"}, edits: []edit{
+		{"cmd/sandglass-mcp/http.go", "		if n >= maxSessions {\n", "		if n < 0 {\n"}}},
 	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
 		{"pkg/plan/file.go", "real, err := b.judge(\"file\", f.Source, false)", "real, err := filepath.EvalSymlinks(f.Source)"}}},
 	{control: "the program's start waits for the release", pkg: "session", fail: []string{"TestWarmBeforeItsRelease"}, edits: []edit{

@@ -79,7 +79,7 @@ func (m *mutation) try(t *testing.T, root, copied string) {
 			t.Fatal(err)
 		}
 	}
-	build := exec.Command("go", "build", "-o", copied, "./cmd/sandglass", "./cmd/sandglass-image")
+	build := exec.Command("go", "build", "-o", copied, "./cmd/sandglass", "./cmd/sandglass-image", "./cmd/sandglass-mcp")
 	build.Dir, build.Env = copied, append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the change does not build: %v\n%s", err, text)
@@ -114,7 +114,8 @@ func (m *mutation) passes(t *testing.T, root, copied, test string) bool {
 		dir = copied
 	}
 	cmd := exec.Command("go", "test", "-count=1", "-run", "^"+test+"$", "-v", "./"+m.dir())
-	cmd.Dir, cmd.Env = dir, append(os.Environ(), testkit.EnvBinary+"="+copied+"/sandglass", testkit.EnvImageTool+"="+copied+"/sandglass-image", testkit.EnvPatience+"=15s")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), testkit.EnvBinary+"="+copied+"/sandglass", testkit.EnvImageTool+"="+copied+"/sandglass-image",
+		testkit.EnvMCPServer+"="+copied+"/sandglass-mcp", testkit.EnvPatience+"=15s")
 	text, err := cmd.CombinedOutput()
 	if strings.Contains(string(text), "[build failed]") {
 		t.Fatalf("the tests do not build: %s", text)

@@ -19,6 +19,7 @@ func commands() []command {
 	return []command{
 		{"run", runCommand},
 		{"session", sessionCommand},
+		{"mcp", mcpCommand},
 		{"check", checkCommand},
 		{"doctor", doctorCommand},
 		{"plan", planCommand},

@@ -12,31 +12,37 @@ import (
 	"sandglass/pkg/hostpath"
 )
 
-// imageHelper is that binary: what reads archives is not linked here.
-const imageHelper = "sandglass-image"
-
-// imageCommand becomes the helper.
+// imageCommand becomes sandglass-image: what reads archives is not linked here.
 func imageCommand(args []string) int {
 	if len(args) == 0 {
 		return fail(refusal.Newf("image: what to do is missing").Hint("sandglass image list").Hint("sandglass image --help"))
 	}
-	if slices.Contains([]string{"-h", "--help"}, args[len(args)-1]) {
-		return emit(usage("image"))
+	return become("image", args)
+}
+
+// mcpCommand becomes sandglass-mcp: neither is a server of HTTP.
+func mcpCommand(args []string) int { return become("mcp", args) }
+
+// become goes on as the binary that does a verb's work and lies beside this one.
+func become(verb string, args []string) int {
+	if len(args) > 0 && slices.Contains([]string{"-h", "--help"}, args[len(args)-1]) {
+		return emit(usage(verb))
 	}
+	helper := "sandglass-" + verb
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
 	}
 	if err != nil {
-		return fail(refusal.Newf("image: where this binary lies cannot be told: %v", err))
+		return fail(refusal.Newf("%s: where this binary lies cannot be told: %v", verb, err))
 	}
-	path := filepath.Join(filepath.Dir(self), imageHelper)
+	path := filepath.Join(filepath.Dir(self), helper)
 	fd, err := hostpath.Program(path)
 	if err != nil {
-		return fail(refusal.Newf("image: %s: %v", refusal.Word(path), err).
-			Hint("install -m 755 %s %s   # from the same build as sandglass", imageHelper, refusal.Shell(filepath.Dir(self)+"/")))
+		return fail(refusal.Newf("%s: %s: %v", verb, refusal.Word(path), err).
+			Hint("install -m 755 %s %s   # from the same build as sandglass", helper, refusal.Shell(filepath.Dir(self)+"/")))
 	}
 	// By its descriptor: it is what was looked at.
-	err = unix.Exec("/proc/self/fd/"+strconv.Itoa(fd), append([]string{imageHelper}, args...), os.Environ())
-	return fail(refusal.Newf("image: %s: %v", refusal.Word(path), err))
+	err = unix.Exec("/proc/self/fd/"+strconv.Itoa(fd), append([]string{helper}, args...), os.Environ())
+	return fail(refusal.Newf("%s: %s: %v", verb, refusal.Word(path), err))
 }

@@ -26,7 +26,7 @@ var (
 // subs are the verbs of a verb.
 var subs = map[string][]string{
 	"profile": {"list", "show", "diff", "compile", "learn"},
-	"image":   {"import", "list", "show", "verify", "rm", "prune", "export"},
+	"image":   {"import", "build", "from-host", "list", "show", "verify", "rm", "prune", "export"},
 }
 
 // said are the verbs and the flags that the binary's own --help lists: by verb,
@@ -70,7 +70,7 @@ func help(t *testing.T, args ...string) string {
 // Where flags may stand, and that all of them are found at all.
 func TestHelpIsUnderstood(t *testing.T) {
 	verbs, flags := said(t)
-	if want := []string{"run", "session", "check", "doctor", "plan", "profile", "image", "sweep", "version"}; !slices.Equal(verbs, want) {
+	if want := []string{"run", "session", "mcp", "check", "doctor", "plan", "profile", "image", "sweep", "version"}; !slices.Equal(verbs, want) {
 		t.Fatalf("verbs %q", verbs)
 	}
 	for at, want := range map[string][]string{
@@ -219,7 +219,7 @@ func offered(t *testing.T, ask func(words ...string) []string) {
 		check(names, verb, "")
 	}
 	for at, own := range flags {
-		if at == "plan" || at == "profile learn" || at == "session" {
+		if at == "plan" || at == "profile learn" || at == "session" || at == "mcp" {
 			own = append(slices.Clone(own), flags["run"]...)
 		}
 		if len(own) > 0 {

@@ -47,7 +47,7 @@ func TestMakeInstall(t *testing.T) {
 	dir, prefix := made(t)
 	tarball := open(t, filepath.Join(dir, prefix+"amd64.tar.gz"))
 	bin, dest := testkit.Dir(t), testkit.Dir(t)
-	for name, from := range map[string]string{"sandglass": testkit.Binary(t), "sandglass-image": testkit.ImageTool(t)} {
+	for name, from := range map[string]string{"sandglass": testkit.Binary(t), "sandglass-image": testkit.ImageTool(t), "sandglass-mcp": testkit.MCPServer(t)} {
 		if err := os.Symlink(from, filepath.Join(bin, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -76,6 +76,7 @@ func TestMakeInstall(t *testing.T) {
 	want := expected(t, "tar")
 	delete(want, "share/doc/sandglass/sandglass.cdx.json") // they tell of other binaries
 	delete(want, "share/doc/sandglass/sandglass-image.cdx.json")
+	delete(want, "share/doc/sandglass/sandglass-mcp.cdx.json")
 	got := onDisk(t, filepath.Join(dest, "opt"))
 	delete(got.files, "/x/share/man/man1/other.1")
 	compare(t, got, "/x", want, func(name string) string {
@@ -84,6 +85,8 @@ func TestMakeInstall(t *testing.T) {
 			return sum(t, testkit.Binary(t))
 		case "bin/sandglass-image":
 			return sum(t, testkit.ImageTool(t))
+		case "bin/sandglass-mcp":
+			return sum(t, testkit.MCPServer(t))
 		case profileName:
 			return got.files["/x/"+name].sha256 // see below
 		}

@@ -56,7 +56,7 @@ func made(t *testing.T) (dir, prefix string) {
 func expected(t *testing.T, format string) map[string]int64 {
 	t.Helper()
 	want := map[string]int64{
-		"bin/sandglass": 0o755, "bin/sandglass-image": 0o755,
+		"bin/sandglass": 0o755, "bin/sandglass-image": 0o755, "bin/sandglass-mcp": 0o755,
 		"share/bash-completion/completions/sandglass":    0o644,
 		"share/zsh/site-functions/_sandglass":            0o644,
 		"share/fish/vendor_completions.d/sandglass.fish": 0o644,
@@ -66,10 +66,10 @@ func expected(t *testing.T, format string) map[string]int64 {
 		delete(want, "share/zsh/site-functions/_sandglass")
 		want["share/zsh/vendor-completions/_sandglass"] = 0o644
 	}
-	for _, verb := range []string{"", "-run", "-check", "-doctor", "-plan", "-profile", "-session", "-image", "-sweep", "-version"} {
+	for _, verb := range []string{"", "-run", "-check", "-doctor", "-plan", "-profile", "-session", "-mcp", "-image", "-sweep", "-version"} {
 		want["share/man/man1/sandglass"+verb+".1.gz"] = 0o644
 	}
-	list := []string{"README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "NOTICE", "copyright", "sandglass.cdx.json", "sandglass-image.cdx.json",
+	list := []string{"README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "NOTICE", "copyright", "sandglass.cdx.json", "sandglass-image.cdx.json", "sandglass-mcp.cdx.json",
 		"examples/README.md", "examples/sandglass-example.service", "seccomp-profiles/README.md"}
 	pages, err := os.ReadDir(filepath.Join(testkit.Root(t), "docs"))
 	if err != nil {

@@ -49,6 +49,16 @@ var imageTool = sync.OnceValues(func() (string, error) {
 	return buildCommand("sandglass-image")
 })
 
+// EnvMCPServer is the same for sandglass-mcp.
+const EnvMCPServer = "SANDGLASS_TEST_MCP"
+
+var mcpServer = sync.OnceValues(func() (string, error) {
+	if b := os.Getenv(EnvMCPServer); b != "" {
+		return b, nil
+	}
+	return buildCommand("sandglass-mcp")
+})
+
 // buildCommand builds one of the commands into dir.
 func buildCommand(name string) (string, error) {
 	d, err := dir()
@@ -75,6 +85,17 @@ func ImageTool(t testing.TB) string {
 	b, err := imageTool()
 	if err != nil {
 		t.Fatalf("sandglass-image: %v", err)
+	}
+	return b
+}
+
+// MCPServer is the path of sandglass-mcp, which lies beside Binary.
+func MCPServer(t testing.TB) string {
+	t.Helper()
+	Binary(t)
+	b, err := mcpServer()
+	if err != nil {
+		t.Fatalf("sandglass-mcp: %v", err)
 	}
 	return b
 }

@@ -20,6 +20,17 @@ var licences = map[string]string{
 	// Of sandglass-image alone, which links zstd and what that needs: all but
 	// xxhash are BSD.
 	"github.com/klauspost/compress": "BSD-3-Clause AND MIT",
+
+	// Of sandglass-mcp alone: the protocol's SDK, whose authors are changing from MIT
+	// to Apache-2.0, and what that needs.
+	"github.com/modelcontextprotocol/go-sdk": "Apache-2.0 AND MIT",
+	"github.com/google/jsonschema-go":        "MIT",
+	"github.com/segmentio/asm":               "MIT",
+	"github.com/segmentio/encoding":          "MIT",
+	"github.com/yosida95/uritemplate/v3":     "BSD-3-Clause",
+	"golang.org/x/oauth2":                    "BSD-3-Clause",
+	"golang.org/x/sync":                      "BSD-3-Clause",
+	"golang.org/x/time":                      "BSD-3-Clause",
 }
 
 const ownLicence = "Apache-2.0"

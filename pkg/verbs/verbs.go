@@ -24,7 +24,7 @@ type Verb struct {
 // All are the commands in the order of the help text. The table is made on each
 // call: init pays for package-level work in every sandbox.
 func All() []Verb {
-	return []Verb{run(), session(), check(), doctor(), plan(), profile(), image(), sweep(), version()}
+	return []Verb{run(), session(), mcp(), check(), doctor(), plan(), profile(), image(), sweep(), version()}
 }
 
 // Find is the command of that name, nil when there is none.

@@ -1,0 +1,243 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"sandglass/internal/refusal"
+)
+
+// The bounds of clients by HTTP.
+const (
+	maxConnections = 64
+	maxSessions    = 64
+	headerTime     = 5 * time.Second
+	bodyTime       = 60 * time.Second
+	keptTime       = 60 * time.Second // of a connection without a request
+	idleTime       = 10 * time.Minute // of a session
+	headerBytes    = 16 << 10
+	endTime        = 5 * time.Second
+)
+
+const (
+	tokenVariable = "SANDGLASS_MCP_TOKEN"
+	minToken      = 16
+	endpoint      = "/mcp"
+)
+
+// serveHTTP serves clients until ctx ends.
+func serveHTTP(ctx context.Context, o *options, t *tools) error {
+	token, err := readToken(o.tokenFile)
+	if err != nil {
+		return err
+	}
+	address := o.http
+	if host, port, err := net.SplitHostPort(address); err != nil {
+		address = net.JoinHostPort("127.0.0.1", address) // a port alone
+	} else if host == "" {
+		address = net.JoinHostPort("127.0.0.1", port) // all addresses have to be said: 0.0.0.0
+	}
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		return refusal.Newf("mcp: --http %s: %v", refusal.Word(o.http), err).Hint("sandglass mcp --http 127.0.0.1:8080")
+	}
+	s := &http.Server{
+		Handler:           &guard{o: o, token: sha256.Sum256(token), next: t.streamable()},
+		ReadHeaderTimeout: headerTime, IdleTimeout: keptTime, MaxHeaderBytes: headerBytes,
+	}
+	fmt.Fprintf(os.Stderr, "sandglass: mcp at http://%s%s\n", l.Addr(), endpoint)
+	end := make(chan error, 1)
+	go func() { end <- s.Serve(&fewConnections{Listener: l, free: make(chan struct{}, maxConnections)}) }()
+	select {
+	case err := <-end:
+		return err
+	case <-ctx.Done():
+	}
+	t.box.close() // every call has its answer then
+	last, cancel := context.WithTimeout(context.Background(), endTime)
+	defer cancel()
+	if s.Shutdown(last) != nil {
+		s.Close()
+	}
+	return nil
+}
+
+// streamable is the protocol itself. A session that is idle ends, and there are
+// never more than maxSessions.
+func (t *tools) streamable() http.Handler {
+	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
+		n := 0
+		for range t.server.Sessions() {
+			n++
+		}
+		if n >= maxSessions {
+			return nil // answered with 400
+		}
+		return t.server
+	}, &mcp.StreamableHTTPOptions{JSONResponse: true, SessionTimeout: idleTime, MaxRequestBodyBytes: messageBytes,
+		PropagateRequestCancellation: true, // nobody would get the answer
+		DisableLocalhostProtection:   true, // guard.meant, which knows --http-host
+	})
+}
+
+// readToken reads the bearer token, which is never on a command line, where every
+// user of the machine could read it.
+func readToken(path string) ([]byte, error) {
+	token := []byte(os.Getenv(tokenVariable))
+	os.Unsetenv(tokenVariable)
+	if path != "" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, refusal.Newf("mcp: --token-file: %v", err)
+		}
+		defer f.Close()
+		st, err := f.Stat()
+		if err != nil {
+			return nil, err
+		}
+		if !st.Mode().IsRegular() || st.Mode()&0o077 != 0 {
+			return nil, refusal.Newf("mcp: --token-file: %s is no file that its owner alone may read", refusal.Word(path)).Hint("chmod 600 %s", refusal.Shell(path))
+		}
+		if token, err = io.ReadAll(io.LimitReader(f, 4<<10)); err != nil {
+			return nil, err
+		}
+	}
+	token = bytes.TrimSpace(token)
+	if len(token) == 0 {
+		return nil, refusal.Newf("mcp: --http needs a bearer token").
+			Hint("umask 077; head -c 32 /dev/urandom | base64 >token; sandglass mcp --http %s --token-file token", "127.0.0.1:8080")
+	}
+	if len(token) < minToken || bytes.ContainsAny(token, " \t\r\n") {
+		return nil, refusal.Newf("mcp: the bearer token is shorter than %d characters, or has spaces in it", minToken).
+			Hint("umask 077; head -c 32 /dev/urandom | base64 >token")
+	}
+	return token, nil
+}
+
+// guard lets a request through that is meant for this server and knows the token.
+type guard struct {
+	o     *options
+	token [sha256.Size]byte
+	next  http.Handler
+}
+
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	refuse := func(code int, why string) {
+		// Who is not let in keeps no place either.
+		w.Header().Set("Connection", "close")
+		http.Error(w, why, code)
+	}
+	switch {
+	case r.URL.Path != endpoint:
+		refuse(http.StatusNotFound, "not found")
+	case !g.meant(r):
+		// A page of another site whose name leads to this address now: DNS rebinding.
+		refuse(http.StatusForbidden, "the Host is not this server's: --http-host names others")
+	case !g.from(r):
+		refuse(http.StatusForbidden, "the Origin may not call: --origin names those that may")
+	case !g.knows(r):
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		refuse(http.StatusUnauthorized, "the bearer token is missing or wrong")
+	default:
+		g.pass(w, r)
+	}
+}
+
+// pass reads the body first, in bounded time and memory. A deadline of the whole
+// request would end calls that run longer.
+func (g *guard) pass(w http.ResponseWriter, r *http.Request) {
+	c := http.NewResponseController(w)
+	c.SetReadDeadline(time.Now().Add(bodyTime))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, messageBytes))
+	if err != nil {
+		code := http.StatusBadRequest
+		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
+			code = http.StatusRequestEntityTooLarge
+		}
+		http.Error(w, "the body: "+err.Error(), code)
+		return
+	}
+	c.SetReadDeadline(time.Time{})
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	g.next.ServeHTTP(w, r)
+}
+
+// meant says whether Host is a name of this server: loopback's, the very address
+// that the connection came to, or one that the operator gave.
+func (g *guard) meant(r *http.Request) bool {
+	host, _, err := net.SplitHostPort(r.Host)
+	if err != nil {
+		host = strings.Trim(r.Host, "[]")
+	}
+	if host == "localhost" || slices.Contains(g.o.hostNames, host) {
+		return true
+	}
+	ip := net.ParseIP(host)
+	local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ip != nil && local != nil && (ip.IsLoopback() && local.IP.IsLoopback() || ip.Equal(local.IP))
+}
+
+// from says whether a browser's page may call; no other client sends an Origin.
+func (g *guard) from(r *http.Request) bool {
+	for _, origin := range r.Header.Values("Origin") {
+		if !slices.Contains(g.o.origins, origin) {
+			return false
+		}
+	}
+	return true
+}
+
+// knows compares digests, in constant time: neither the time of an answer nor the
+// length tells how much of a guess was right.
+func (g *guard) knows(r *http.Request) bool {
+	given := r.Header.Values("Authorization")
+	if len(given) != 1 {
+		return false
+	}
+	scheme, token, _ := strings.Cut(given[0], " ")
+	sum := sha256.Sum256([]byte(token))
+	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
+}
+
+// fewConnections has a bound of connections; more wait to be accepted.
+type fewConnections struct {
+	net.Listener
+	free chan struct{}
+}
+
+func (f *fewConnections) Accept() (net.Conn, error) {
+	f.free <- struct{}{}
+	c, err := f.Listener.Accept()
+	if err != nil {
+		<-f.free
+		return nil, err
+	}
+	return &oneConnection{Conn: c, free: f.free, once: make(chan struct{}, 1)}, nil
+}
+
+type oneConnection struct {
+	net.Conn
+	free, once chan struct{}
+}
+
+func (c *oneConnection) Close() error {
+	select {
+	case c.once <- struct{}{}:
+		<-c.free
+	default:
+	}
+	return c.Conn.Close()
+}

@@ -1,0 +1,84 @@
+// Command sandglass-mcp offers a model two tools, run_code and run_command, over
+// the Model Context Protocol: docs/MCP.md. It is a binary of its own, which drives
+// `sandglass session` as any tool would, so that HTTP and the protocol's SDK are
+// linked nowhere near a sandbox.
+//
+// The model is the attacker. What it may choose is the program and the program's
+// own files, arguments and variables, limits up to the operator's ceilings, and
+// hosts that the operator offers. No field of a tool names a path of the host's.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/sessionclient"
+	"sandglass/pkg/verbs"
+)
+
+var version = "dev"
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+func run(args []string) int {
+	o, err := parse(args)
+	if err != nil {
+		return fail(err)
+	}
+	if o.help {
+		os.Stdout.WriteString(verbs.Find("mcp").Usage())
+		return 0
+	}
+	ctx, stop := context.WithCancelCause(context.Background())
+	defer stop(nil)
+	got := make(chan os.Signal, 1)
+	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	go func() { stop(signalled{(<-got).(syscall.Signal)}) }()
+
+	b := &box{path: o.sandglass, args: o.session}
+	defer b.close()
+	first, err := b.get(ctx) // what is wrong is told now, and not to the first call
+	if err != nil {
+		return fail(err)
+	}
+	t, err := newTools(o, b, first.Hello.Languages)
+	if err != nil {
+		return fail(err)
+	}
+	if o.http != "" {
+		err = serveHTTP(ctx, o, t)
+	} else {
+		err = serveStdio(ctx, t)
+	}
+	var sig signalled
+	if errors.As(context.Cause(ctx), &sig) {
+		return 128 + int(sig.Signal)
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return 0
+}
+
+// signalled is the end of a context by a signal.
+type signalled struct{ syscall.Signal }
+
+func (s signalled) Error() string { return s.Signal.String() }
+
+// fail prints an error as sandglass does: one line, and hints to paste.
+func fail(err error) int {
+	code, hints := refusal.ExitRefused, []string{"sandglass mcp --help"}
+	var r *refusal.Error
+	var e *sessionclient.Error
+	if errors.As(err, &r) && len(r.Hints) > 0 {
+		hints = r.Hints
+	} else if errors.As(err, &e) && len(e.Hints) > 0 {
+		hints = e.Hints
+	}
+	os.Stderr.WriteString(refusal.Text(err.Error(), hints))
+	return code
+}

@@ -1,0 +1,150 @@
+package mcp
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"os/exec"
+
+	"sandglass/internal/testkit"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+func kill(t *testing.T, pid string) {
+	t.Helper()
+	n, err := strconv.Atoi(pid)
+	if err == nil {
+		err = syscall.Kill(n, syscall.SIGKILL)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func terminate(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func alive(pid string) bool {
+	text, err := os.ReadFile("/proc/" + pid + "/stat")
+	return err == nil && !strings.Contains(string(text), ") Z ")
+}
+
+// TestModelMayNotWiden: what a hostile model asks for that the operator did not
+// give. Each is refused as a whole, and nothing is run.
+func TestModelMayNotWiden(t *testing.T) {
+	c := stdio(t, testkit.AsUser(t), "--timeout", "5s", "--ceiling", "timeout=10s", "--memory", "100m", "--disk", "20m",
+		"--offer-host", "one.test.example.org", "--offer-host", "two.test.example.org:8443", "--artifacts", "none")
+	const unknown = "unexpected additional properties"
+	for _, x := range []struct {
+		more args
+		want string
+	}{
+		{args{"timeout_seconds": 10.1}, "timeout_seconds is more than this server allows"},
+		{args{"timeout_seconds": 1e300}, "--timeout"},
+		{args{"timeout_seconds": -1}, "--timeout"},
+		{args{"timeout_seconds": "1h"}, "type"},
+		{args{"memory_mb": 101}, "memory_mb is more than this server allows"},
+		{args{"memory_mb": 1e12}, "--memory"},
+		{args{"disk_mb": 21}, "disk_mb is more than this server allows"},
+		{args{"cpus": 1.1}, "cpus is more than this server allows"},
+		{args{"processes": 65}, "processes is more than this server allows"},
+		{args{"processes": 0.5}, "--pids-limit"},
+		{args{"options": args{"network": "host"}}, unknown},
+		{args{"file": "/etc/passwd"}, unknown},
+		{args{"volume": "/:/host"}, unknown},
+		{args{"image": "/"}, unknown},
+		{args{"Timeout_Seconds": 3600}, unknown},
+		{args{"artifacts": true}, unknown},
+		{args{"artifacts_dir": "/tmp/x"}, unknown},
+		{args{"output": "stream"}, unknown},
+		{args{"allow_hosts": []string{"three.test.example.org"}}, "allow_hosts"},
+		{args{"allow_hosts": []string{"one.test.example.org:22"}}, "allow_hosts"},
+		{args{"allow_hosts": []string{"*"}}, "allow_hosts"},
+		{args{"allow_hosts": []string{"one.test.example.org", "x"}}, "allow_hosts"},
+		{args{"files": []args{{"path": "x", "from": "/etc/shadow"}}}, unknown},
+		{args{"files": []args{{"path": "../../etc/x", "text": ""}}}, "leads out of /work"},
+		{args{"files": []args{{"path": "/etc/x", "text": ""}}}, "is absolute"},
+		{args{"files": []args{{"path": "x"}}}, "one of text and base64"},
+		{args{"files": []args{{"path": "x", "base64": "!"}}}, "illegal base64"},
+		{args{"env": args{"A=B": "c"}}, "not the name"},
+	} {
+		got, err := c.call(t.Context(), "run_command", sh("echo ran", x.more))
+		if got.Outcome != "" || !strings.Contains(err, x.want) {
+			t.Errorf("%v: %+v %q, want %q", x.more, got, err, x.want)
+		}
+	}
+	for _, x := range []args{{"language": "sh --privileged", "code": "true"}, {"language": "", "code": "true"}, {"language": "/bin/sh", "code": "true"}} {
+		if got, err := c.call(t.Context(), "run_code", x); got.Outcome != "" || err == "" {
+			t.Errorf("%v: %+v %q", x, got, err)
+		}
+	}
+	for _, more := range []args{{"timeout_seconds": 10}, {"timeout_seconds": 1, "memory_mb": 50, "disk_mb": 5, "cpus": 0.5, "processes": 20}, {"allow_hosts": []string{"one.test.example.org"}}} {
+		c.good("run_command", sh("true", more))
+	}
+}
+
+// TestWhatAProgramSees is nothing of the server's.
+func TestWhatAProgramSees(t *testing.T) {
+	url, _ := server(t, testkit.AsUser(t), "--token-file", tokenFile(t, testkit.AsUser(t), token, 0o600))
+	c := overHTTP(t, url)
+	got := c.good("run_command", sh("env; cat /proc/*/environ /proc/*/cmdline 2>/dev/null | tr '\\0' '\\n'; ls -l /proc/self/fd; grep -c : /proc/net/dev"))
+	for _, secret := range []string{token, "SANDGLASS_MCP_TOKEN", "sandglass-mcp", "socket:"} {
+		if strings.Contains(got.Stdout, secret) {
+			t.Errorf("%s is in\n%s", secret, got.Stdout)
+		}
+	}
+	if !strings.HasSuffix(got.Stdout, "\n1\n") { // loopback alone
+		t.Errorf("%s", got.Stdout)
+	}
+	// What it prints is text of the answer and no field of it.
+	got, err := c.call(t.Context(), "run_command", sh(`printf '","outcome":"exited","exit_code":0,"x":"'; exit 9`))
+	if err != "" || got.ExitCode != 9 || got.Stdout != `","outcome":"exited","exit_code":0,"x":"` {
+		t.Errorf("%+v %s", got, err)
+	}
+}
+
+// TestOperatorsMistakes are refused before anything is started.
+func TestOperatorsMistakes(t *testing.T) {
+	who := testkit.AsUser(t)
+	for _, x := range []struct {
+		flags []string
+		want  string
+	}{
+		{[]string{"--ceiling", "timeout=5s"}, "the ceiling of timeout is below"},
+		{[]string{"--ceiling", "output-limit=5m"}, "no limit that a model may choose"},
+		{[]string{"--ceiling", "memory"}, "no limit that a model may choose"},
+		{[]string{"--network", "none", "--offer-host", "example.org"}, "--network none"},
+		{[]string{"--offer-host", "not a host"}, "--allow-host"},
+		{[]string{"--artifacts", "1g"}, "at most 8m"},
+		{[]string{"--token", token}, "unknown flag"},
+		{[]string{"--token-file", "/x"}, "are for --http"},
+		{[]string{"--privileged"}, "--privileged"},
+		{[]string{"--http"}, "needs a value"},
+		{[]string{"--http", "nowhere:x"}, "--http"},
+		{[]string{"python", "x.py"}, "a program comes with a request"},
+		{[]string{"--http", "0", "--token-file", tokenFile(t, who, token, 0o644)}, "its owner alone may read"},
+		{[]string{"--http", "0", "--token-file", tokenFile(t, who, "short", 0o600)}, "shorter than 16"},
+		{[]string{"--http", "0", "--token-file", tokenFile(t, who, "", 0o600)}, "needs a bearer token"},
+		{[]string{"--http", "0", "--token-file", "/nonexistent"}, "no such file"},
+		{[]string{"--sandglass", "/nonexistent"}, "given twice"},
+	} {
+		cmd := command(t, who, x.flags...)
+		text, err := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != 125 || !strings.Contains(string(text), x.want) || !strings.HasPrefix(string(text), "sandglass: error: ") || !strings.Contains(string(text), "\nhint: ") {
+			t.Errorf("%q: %v %s, want %q", x.flags, err, text, x.want)
+		}
+	}
+	cmd := command(t, who, "--http", "0")
+	cmd.Env = cmd.Env[:len(cmd.Env)-1]
+	if text, err := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 125 || !strings.Contains(string(text), "--http needs a bearer token") {
+		t.Errorf("without a token: %v %s", err, text)
+	}
+}

@@ -1,0 +1,160 @@
+package mcp
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+func tokenFile(t *testing.T, who testkit.Who, text string, mode os.FileMode) string {
+	t.Helper()
+	path := filepath.Join(testkit.Dir(t), "token")
+	if err := os.WriteFile(path, []byte(text+"\n"), mode); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(path, who.UID, who.GID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
+// request is one of a hostile page's, or of a program's without the token.
+type request struct {
+	method, path, host, body string
+	header                   http.Header
+}
+
+const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`
+
+// send returns the status and the body.
+func (r request) send(t *testing.T, url string) (int, string) {
+	t.Helper()
+	base := strings.TrimSuffix(url, "/mcp")
+	req, err := http.NewRequestWithContext(t.Context(), r.method, base+r.path, strings.NewReader(r.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Host = r.host
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for k, v := range r.header {
+		req.Header[k] = v
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(text)
+}
+
+func with(more ...string) http.Header {
+	h := http.Header{"Authorization": {"Bearer " + token}}
+	for i := 0; i < len(more); i += 2 {
+		h[more[i]] = append(h[more[i]], more[i+1])
+	}
+	return h
+}
+
+// TestWhoMayCall: the token, the name of the server and the page that calls.
+func TestWhoMayCall(t *testing.T) {
+	url, _ := server(t, testkit.AsUser(t), "--origin", "https://good.example.org", "--http-host", "mcp.example.org")
+	post := func(host string, h http.Header) request { return request{"POST", "/mcp", host, initialize, h} }
+	for _, x := range []struct {
+		request
+		want int
+	}{
+		{post("", nil), 401},
+		{post("", http.Header{"Authorization": {"Bearer " + token[:len(token)-1]}}), 401},
+		{post("", http.Header{"Authorization": {"Bearer " + token + "x"}}), 401},
+		{post("", http.Header{"Authorization": {"Bearer "}}), 401},
+		{post("", http.Header{"Authorization": {"Basic " + token}}), 401},
+		{post("", http.Header{"Authorization": {token}}), 401},
+		{post("", with("Authorization", "Bearer x")), 401},
+		{request{"POST", "/mcp?token=" + token, "", initialize, nil}, 401},
+		{request{"GET", "/mcp", "", "", nil}, 401},
+		{request{"DELETE", "/mcp", "", "", nil}, 401},
+		{request{"OPTIONS", "/mcp", "", "", nil}, 401},
+		{request{"POST", "/", "", initialize, with()}, 404},
+		{request{"POST", "/mcp/", "", initialize, with()}, 404},
+		{post("evil.example.org", with()), 403},
+		{post("evil.example.org:80", with()), 403},
+		{post("127.0.0.1.evil.example.org", with()), 403},
+		{post("192.0.2.1", with()), 403},
+		{post("", with("Origin", "https://evil.example.org")), 403},
+		{post("", with("Origin", "null")), 403},
+		{post("", with("Origin", "https://good.example.org.evil.example.org")), 403},
+		{post("", with("Origin", "https://good.example.org", "Origin", "https://evil.example.org")), 403},
+		{request{"POST", "/mcp", "", strings.Repeat(" ", 9<<20), with()}, 413},
+		{post("", with()), 200},
+		{post("localhost:1", with()), 200},
+		{post("[::1]", with()), 200},
+		{post("mcp.example.org", with()), 200},
+		{post("", with("Origin", "https://good.example.org")), 200},
+	} {
+		if code, text := x.send(t, url); code != x.want {
+			t.Errorf("%+.200v: %d, want %d: %s", x.request, code, x.want, text)
+		}
+	}
+}
+
+// TestBoundsOfClients: sessions and connections have a bound, and who holds
+// connections without the token does not keep others out for good.
+func TestBoundsOfClients(t *testing.T) {
+	url, _ := server(t, testkit.AsUser(t))
+	open := request{"POST", "/mcp", "", initialize, with()}
+	for i := range 64 {
+		if code, text := open.send(t, url); code != 200 {
+			t.Fatalf("session %d: %d %s", i, code, text)
+		}
+	}
+	if code, text := open.send(t, url); code != 400 {
+		t.Errorf("session 65: %d %s", code, text)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")
+	var held []net.Conn
+	for range 64 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte("POST /mcp HTTP/1.1\r\nHost: localhost\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, c)
+	}
+	if code, _ := (request{"GET", "/mcp", "", "", nil}).send(t, url); code != 401 { // when the first have had their time
+		t.Errorf("%d", code)
+	}
+	if _, err := held[0].Read(make([]byte, 1)); err == nil {
+		t.Error("a connection without a request is still served")
+	}
+}
+
+// TestLongMessage over stdio ends the server, which would have to hold it.
+func TestLongMessage(t *testing.T) {
+	cmd := command(t, testkit.AsUser(t))
+	cmd.Stdin = io.MultiReader(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`), bytes.NewReader(bytes.Repeat([]byte("x"), 9<<20)))
+	text, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 125 || !strings.HasPrefix(string(text), "sandglass: error: ") {
+		t.Errorf("%v %.300s", cmd.ProcessState, text)
+	}
+}
