@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { testkit.Main(m) }
 
 var (
 	helpFlag = regexp.MustCompile(`^ +(-[a-z]|--[a-z-]+)(, (--[a-z-]+))?( |$)`)
-	helpVerb = regexp.MustCompile(`^  ([a-z]+) +[^ ]`)
+	helpVerb = regexp.MustCompile(`^  ([a-z][a-z-]*)( +[^ ]|\n?$)`)
 )
 
 // subs are the verbs of a verb.

@@ -15,7 +15,7 @@ clients. The work is done by sandglass-mcp, a binary that lies beside this one.
 `,
 		Flags: append([]policy.Flag{
 			{Name: "ceiling", Arg: "FLAG=VALUE", Many: true, Help: "the most that a model may ask for of timeout, memory, disk, cpus or pids-limit; without it what the flag says or is by default"},
-			{Name: "offer-host", Arg: "HOST[:PORT]", Many: true, Help: "a host that a model may ask for, for one call; --allow-host is for every call"},
+			{Name: "offer-host", Arg: "HOST[:PORT]", Many: true, Help: "a host that a model may ask for, for one call"},
 			{Name: "artifacts", Arg: "SIZE|none", Help: "the most that a call may return of the files in /out (default 1m)"},
 			{Name: "http", Arg: "[ADDRESS:]PORT", Help: "serve http://ADDRESS:PORT/mcp instead of stdin and stdout; the address is 127.0.0.1 unless it is said"},
 			{Name: "token-file", Arg: "FILE", Help: "the bearer token of --http, in a file that only its owner may read; without it the variable SANDGLASS_MCP_TOKEN"},
