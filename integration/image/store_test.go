@@ -42,7 +42,7 @@ func (h *home) own(modes map[string]os.FileMode) {
 func TestForeignPathToTheStore(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		h := newHome(t, who)
-		h.own(map[string]os.FileMode{"open": 0o777, "open/data": 0o755, "sticky": 0o777 | os.ModeSticky, "sticky/data": 0o755, "group": 0o775, "group/data": 0o755, "real": 0o755})
+		h.own(map[string]os.FileMode{"open": 0o777, "open/data/sandglass": 0o700, "sticky": 0o777 | os.ModeSticky, "sticky/data": 0o755, "group": 0o775, "group/data/sandglass": 0o700, "real": 0o755})
 		for link, to := range map[string]string{"mine": "real", "sticky/link": h.dir + "/real", "mine2": "open/data"} {
 			if err := os.Symlink(to, filepath.Join(h.dir, link)); err != nil {
 				t.Fatal(err)
@@ -67,17 +67,27 @@ func TestForeignPathToTheStore(t *testing.T) {
 			"sticky/link": "the symbolic link " + h.dir + "/sticky/link leads to nothing, or could be another user's",
 		}
 		if os.Getuid() == 0 { // who can give directories away
-			h.own(map[string]os.FileMode{"theirs": 0o755, "theirs/data": 0o755})
+			h.own(map[string]os.FileMode{"theirs": 0o755, "theirs/data/sandglass": 0o700})
 			if err := os.Chown(h.dir+"/theirs", 12345, 12345); err != nil {
 				t.Fatal(err)
 			}
 			foreign["theirs/data"], foreign["group/data"] = changed("theirs"), changed("group")
+		}
+		put("open/none") // where there is none, nothing is wrong
+		if exit, out, errs := h.image("list"); exit != 0 || out != "" {
+			t.Errorf("exit %d, %s%s", exit, out, errs)
+		}
+		if o := h.run("true"); o.Exit != 0 {
+			t.Errorf("a run beside no store: exit %d, %s", o.Exit, o.Stderr)
 		}
 		text := h.file(busybox(t))
 		for data, want := range foreign {
 			put(data)
 			h.refused(want, "list")
 			h.refused(want, "import", "--name", "x", text)
+			if o := h.run("true"); o.Exit != 125 || !strings.Contains(o.Stderr, "\nhint: sandglass run -- true ") {
+				t.Errorf("run with %s: exit %d, %s", data, o.Exit, o.Stderr)
+			}
 			if o := h.run("--image", "x", "--", "true"); o.Exit != 125 || !strings.Contains(o.Result.Error, want) {
 				t.Errorf("run with %s: exit %d, %q", data, o.Exit, o.Result.Error)
 			}

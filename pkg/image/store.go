@@ -79,13 +79,18 @@ func Open() (*Store, error) {
 
 // OpenAt opens the store at a path.
 func OpenAt(at string) (*Store, error) {
+	var st unix.Stat_t
+	switch unix.Stat(at, &st) {
+	case unix.ENOENT, unix.EACCES, unix.ENOTDIR: // a home directory that is closed holds none
+		return nil, ErrNone
+	}
 	real, err := Real(at)
 	if err != nil {
 		return nil, err
 	}
 	fd, err := hostpath.OpenDir(real)
 	if err == unix.ENOENT || err == unix.EACCES {
-		return nil, ErrNone // a home directory that is closed holds none
+		return nil, ErrNone
 	}
 	if err != nil {
 		return nil, refusal.Newf("image store %s: %v", refusal.Word(real), err).Hint("ls -ld -- %s", refusal.Shell(real))

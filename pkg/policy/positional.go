@@ -67,9 +67,14 @@ func (h Host) words(p *Parsed, rest []string) error {
 		return p.command(afterImage(rest))
 	}
 	if !p.pending.image && !(isFile && isSource(first)) {
-		if found, err := h.imported(p, first); err != nil {
+		found, err := h.imported(p, first)
+		if r, ok := err.(*refusal.Error); ok {
+			return r.Hint("sandglass run -- %s   # if it is a command, and no image", shellWords(rest))
+		}
+		if err != nil {
 			return err
-		} else if found {
+		}
+		if found {
 			return p.command(afterImage(rest))
 		}
 	}
