@@ -29,7 +29,7 @@ const (
 	keptTime       = 60 * time.Second // of a connection without a request
 	idleTime       = 10 * time.Minute // of a session
 	headerBytes    = 16 << 10
-	endTime        = 5 * time.Second
+	endTime        = time.Second
 )
 
 const (

@@ -2,12 +2,11 @@ package mcp
 
 import (
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-
-	"os/exec"
 
 	"sandglass/internal/testkit"
 )

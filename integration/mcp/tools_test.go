@@ -59,7 +59,7 @@ func useTools(t *testing.T, c *client) {
 	if got, err := c.call(t.Context(), "run_command", sh("echo begun; sleep 1000", args{"timeout_seconds": 0.5})); err != "" || got.Outcome != "timeout" || got.ExitCode != 124 || got.Stdout != "begun\n" {
 		t.Errorf("%+v %s", got, err)
 	}
-	if got, err := c.call(t.Context(), "run_command", sh("yes; exit 3")); err != "" || len(got.Stdout) != 64<<10 || !got.StdoutTruncated {
+	if got, err := c.call(t.Context(), "run_command", sh("yes | head -c 100000; exit 3")); err != "" || got.ExitCode != 3 || len(got.Stdout) != 64<<10 || !got.StdoutTruncated {
 		t.Errorf("%d bytes, %+v %s", len(got.Stdout), got.Outcome, err)
 	}
 }
