@@ -35,6 +35,7 @@ aarch64-linux-gnu-gcc gcc-aarch64-linux-gnu
 xz xz-utils
 dpkg-deb dpkg
 unshare util-linux
+podman podman
 /sbin/mkfs.ext4 e2fsprogs
 /lib/systemd/systemd systemd
 /usr/lib/systemd/user/dbus.socket dbus-user-session
@@ -61,6 +62,7 @@ ip iproute2
 openssl openssl
 busybox busybox-static
 bsdtar libarchive-tools
+runc runc
 bindfs bindfs
 musl-gcc musl-tools
 free procps

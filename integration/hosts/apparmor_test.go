@@ -82,9 +82,10 @@ func TestAppArmorRestriction(t *testing.T) {
 		t.Fatal(err)
 	}
 	user := testkit.AsUser(t)
-	run := func() testkit.Output {
-		return testkit.Run(t, testkit.Opts{Who: user, Setup: func(c *exec.Cmd) { c.Path, c.Args[0] = exe, exe }}, "--", "echo", "ran")
+	at := func(t *testing.T, verb string, args ...string) testkit.Output {
+		return testkit.Run(t, testkit.Opts{Who: user, Verb: verb, Setup: func(c *exec.Cmd) { c.Path, c.Args[0] = exe, exe }}, args...)
 	}
+	run := func() testkit.Output { return at(t, "", "--timeout", "100s", "--", "echo", "ran") }
 	works(t, run())
 	profile := filepath.Join(testkit.Dir(t), "restricting")
 	if err := os.WriteFile(profile, []byte(strings.ReplaceAll(restricting, "DIR", dir)), 0o644); err != nil {
@@ -94,7 +95,7 @@ func TestAppArmorRestriction(t *testing.T) {
 	defer paste(t, "apparmor_parser -R "+profile, bin)
 	hint := `printf 'abi <abi/4.0>,\ninclude <tunables/global>\nprofile sandglass "` + exe + `" flags=(unconfined) {\n  userns,\n}\n'` +
 		" | sudo tee /etc/apparmor.d/sandglass && sudo apparmor_parser -r /etc/apparmor.d/sandglass   # for this binary alone"
-	refused(t, run(), "init: hostname: operation not permitted (AppArmor's profile hosts-test, which this process is under, may refuse it)",
+	refused(t, at, run(), "init: hostname: operation not permitted (AppArmor's profile hosts-test, which this process is under, may refuse it)",
 		hint, `dmesg | grep 'apparmor="DENIED"' | tail   # what was refused, and by which profile`)
 	paste(t, hint, bin)
 	defer paste(t, "apparmor_parser -R /etc/apparmor.d/sandglass && rm /etc/apparmor.d/sandglass", bin)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/agree"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -25,7 +26,7 @@ func ownMachine(t *testing.T) {
 // echo is a run that nothing keeps from working but what the test is about.
 func echo(t *testing.T, who testkit.Who) testkit.Output {
 	t.Helper()
-	return testkit.Run(t, testkit.Opts{Who: who}, "--", "echo", "ran")
+	return testkit.Run(t, testkit.Opts{Who: who}, "--timeout", "100s", "--", "echo", "ran")
 }
 
 func works(t *testing.T, o testkit.Output) {
@@ -35,8 +36,9 @@ func works(t *testing.T, o testkit.Output) {
 	}
 }
 
-// refused holds a refusal to its every line: what, and then the hints.
-func refused(t *testing.T, o testkit.Output, what string, hints ...string) {
+// refused holds a refusal to its every line: what, and then the hints. Doctor must
+// say the same there.
+func refused(t *testing.T, h agree.Host, o testkit.Output, what string, hints ...string) {
 	t.Helper()
 	want := "sandglass: error: " + what + "\n"
 	for _, h := range hints {
@@ -45,6 +47,7 @@ func refused(t *testing.T, o testkit.Output, what string, hints ...string) {
 	if o.Exit != 125 || o.Stdout != "" || o.Stderr != want {
 		t.Errorf("exit %d, stdout %q, stderr\n%s\nwant\n%s", o.Exit, o.Stdout, o.Stderr, want)
 	}
+	agree.Words(t, o.Stderr, agree.Report(t, h))
 }
 
 // paste has a root's shell run a hint as it stands. dirs come first on its PATH.

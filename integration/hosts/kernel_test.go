@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/agree"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,6 +27,6 @@ func TestOldKernel(t *testing.T) {
 		testkit.Skip(t, "a kernel before 5.12", release)
 	}
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		refused(t, echo(t, who), "seal descriptors: this kernel does not take close_range(2)'s flags: Linux 5.12 or newer is required", "uname -r")
+		refused(t, agree.As(who), echo(t, who), "seal descriptors: this kernel does not take close_range(2)'s flags: Linux 5.12 or newer is required", "uname -r")
 	})
 }

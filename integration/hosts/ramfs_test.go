@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/agree"
 )
 
 // A host that never left its initial ramfs, as small machines and rescue systems
@@ -21,7 +22,7 @@ func TestInitialRamfs(t *testing.T) {
 	const hint = "unshare -m sh -c 'mkdir -p /mnt && mount --rbind / /mnt && cd /mnt && mount --move . / && exec chroot . sandglass run script.py'" +
 		"   # as root: with a root that is a mount of its own"
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		refused(t, echo(t, who), what, hint, "exec switch_root /newroot /sbin/init   # for good: in the host's initramfs")
+		refused(t, agree.As(who), echo(t, who), what, hint, "exec switch_root /newroot /sbin/init   # for good: in the host's initramfs")
 	})
 	script := strings.Replace(hint, "sandglass run script.py", testkit.Binary(t)+" run -- echo ran", 1)
 	out, err := exec.Command("sh", "-c", script).CombinedOutput()

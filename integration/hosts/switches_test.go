@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/agree"
 )
 
 // price is what doctor says of a switch that is opened to everybody.
@@ -32,7 +33,7 @@ func TestSwitches(t *testing.T) {
 					works(t, echo(t, who))
 					return
 				}
-				refused(t, echo(t, who), s.what, s.hint)
+				refused(t, agree.As(who), echo(t, who), s.what, s.hint)
 				paste(t, s.hint)
 				works(t, echo(t, who))
 			})

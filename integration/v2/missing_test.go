@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/agree"
 	"sandglass/pkg/result"
 )
 
@@ -22,6 +23,8 @@ func TestMissingController(t *testing.T) {
 	refused(t, testkit.Run(t, strict, "--", "echo", "ran"),
 		"memory limit: the memory controller is not available in /sys/fs/cgroup (available: "+strings.Join(have, " ")+")",
 		"boot with cgroup_enable=memory and without cgroup_disable=memory, cgroup_no_v1=all for hybrid hosts")
+	host := agree.As(testkit.AsRoot(t))
+	agree.Run(t, host, agree.Report(t, host))
 	if left := testkit.Cgroups(); len(left) != 0 {
 		t.Errorf("the refusal has left %q", left)
 	}

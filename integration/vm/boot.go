@@ -93,6 +93,9 @@ func (m machine) boot(c *column) error {
 	if m.init != "" {
 		cmd.Env = append(cmd.Env, "VMINIT="+m.init)
 	}
+	if m.nine {
+		cmd.Env = append(cmd.Env, "NINE=1")
+	}
 	cmd.Stderr = os.Stderr
 	lines, err := cmd.StdoutPipe()
 	if err != nil {

@@ -12,6 +12,7 @@
 #   CONSOLE=FILE     keep the kernel's messages
 #   APPEND=WORDS     more of the kernel's command line
 #   CPUS=2 MEMORY=2G
+#   NINE=1           a share of 9p, with the tag "nine": an empty directory
 #   ARCH=arm64 ROOT=DIR   a machine of another architecture, with DIR in place
 #                    of this machine's /; the source is at /src there
 set -euo pipefail
@@ -48,6 +49,14 @@ unshare -m --propagation private sh -c "
 share=$!
 for _ in $(seq 500); do [ -S "$tmp/share.sock" ] && break; sleep 0.02; done
 
+# mapped-file: whatever owner and mode the guest gives its files, they stay this
+# script's own here, and plain ones.
+nine=()
+if [ -n "${NINE:-}" ]; then
+  mkdir "$tmp/nine"
+  nine=(-virtfs "local,path=$tmp/nine,mount_tag=nine,security_model=mapped-file")
+fi
+
 # thread=single: with a thread for each CPU the emulator lets one CPU run code
 # that the other is patching, and the kernel dies of it (Oops: int3).
 # no_timer_check: on a busy host the kernel finds that its timer does not work.
@@ -63,6 +72,7 @@ timeout --foreground "${LIMIT:-600}" "${qemu[@]}" -accel tcg,thread=single \
   -object "memory-backend-memfd,id=ram,size=${MEMORY:-2G},share=on" -numa node,memdev=ram \
   -chardev "socket,id=share,path=$tmp/share.sock" -device vhost-user-fs-pci,chardev=share,tag=host \
   -drive "file=$tmp/disk,if=virtio,format=raw,cache=unsafe" -drive "file=$tmp/swap,if=virtio,format=raw,cache=unsafe" \
+  ${nine[@]+"${nine[@]}"} \
   -kernel "$dir/vmlinuz" -initrd "$tmp/initrd" \
   -append "console=$tty quiet no_timer_check panic=-1 oops=panic mitigations=off vminit=${VMINIT:-sh} systemd.getty_auto=no systemd.show_status=false systemd.unified_cgroup_hierarchy=1 ${APPEND:-}" \
   -serial "file:$tmp/console" -device virtio-serial-pci \

@@ -13,7 +13,7 @@ dir=$1 meta=$2 release=${3:-} arch=${4:-}
 . "$(dirname "$0")/../../hack/debian.sh"
 
 # Loaded at boot where they are not built in, each after what it needs.
-modules='virtio_pci virtio_console virtio_blk virtiofs ext4 overlay loop veth'
+modules='virtio_pci virtio_console virtio_blk virtiofs crc32c_generic ext4 overlay loop veth 9pnet_virtio 9p'
 
 # One that was made with other modules is made again.
 [ "$(cat "$dir/complete" 2>/dev/null)" != "$modules, busybox" ] || exit 0

@@ -12,12 +12,13 @@ type machine struct {
 	kernel  string // Debian's package
 	release string // of Debian, where it is not this host's
 	arch    string // "" is this host's
-	init    string // systemd as PID 1; ramfs: sh, which stays in the initial ramfs; sh without
+	init    string // systemd as PID 1; sh in the initial ramfs, or with hybrid control groups; sh without
 	append  string // more words of the kernel's command line
 	must    []string
 	suites  []suite
 	update  bool // of the golden files
 	byName  bool // runs only when -only names it: make test-arm64
+	nine    bool // it has a share of 9p
 }
 
 // suite is one test binary in it.
@@ -48,6 +49,9 @@ const (
 	older = "linux-image-cloud-amd64"
 	newer = "linux-image-6.12-cloud-amd64"
 )
+
+// whole is Debian's kernel for any machine: the others have no 9p.
+const whole = "linux-image-amd64"
 
 // otherArch is what a machine of another architecture has: a small Debian of its
 // own in place of this host.
@@ -114,8 +118,8 @@ func plan() []machine {
 	return []machine{
 		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|ClockThatJumps|"+tmpfsIDMap),
 			suite{pkg: "integration/parity"}, suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
-		{name: "kernel-6.12", kernel: newer, must: append([]string{"own-machine", "apparmor", "podman"}, root...), suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
-			suite{pkg: "integration/hosts", skip: "^Test(OldKernel|InitialRamfs)$"},
+		{name: "kernel-6.12", kernel: newer, must: append([]string{"own-machine", "apparmor"}, root...), suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
+			suite{pkg: "integration/hosts", skip: "^Test(OldKernel|InitialRamfs|Containers|WithoutPids)$"},
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "integration/tty", skip: patient}, suite{pkg: "pkg/check", skip: judge})},
 		{name: "systemd-6.12", kernel: newer, init: "systemd", must: append([]string{"systemd", "user-1000", "delegated", "machine", "dpkg"}, has...), suites: []suite{
 			{pkg: "integration/vm", user: true},
@@ -124,10 +128,17 @@ func plan() []machine {
 			{pkg: "integration/packages", run: "^TestInstalled$"},
 			{pkg: "integration/v2", run: "^Test(Delegation|HostsInUnits)$"}, // the last: the first of them changes what is delegated
 		}},
+		{name: "containers-6.12", kernel: newer, must: append([]string{"own-machine", "podman"}, root...), suites: []suite{
+			// One controller is taken from v2 before any group has it. Runc's containers are the host's to test.
+			{pkg: "integration/hosts", run: "^Test(WithoutPids|Containers)$/^podman"}}},
 		{name: "no-memory-6.1", kernel: older, append: "cgroup_disable=memory", must: []string{"root", "cgroup2-pids", "without-memory", "golden"},
 			suites: []suite{{pkg: "integration/v2", run: "^TestMissingController$"}, {pkg: "integration/vm", run: "^TestDoctorTable$"}}},
 		{name: "initramfs-6.12", kernel: newer, init: "ramfs", must: []string{"root", "own-machine", "initramfs"}, suites: []suite{
 			{pkg: "integration/hosts", run: "^TestInitialRamfs$"}}},
+		{name: "hybrid-6.1", kernel: whole, init: "hybrid", nine: true, must: []string{"root", "own-machine", "hybrid", "9p", "golden"}, suites: []suite{
+			{pkg: "integration/hosts", run: "^Test(Hybrid|Split)$"},
+			{pkg: "integration/doctor", run: "^Test(Sources|HomeAndTmp)$/^9p$"},
+			{pkg: "integration/vm", run: "^Test(Doctor|Result)Table$"}}},
 		{name: "kernel-5.10", kernel: older, release: "bullseye", must: []string{"root", "own-machine", "kernel-5.10"}, suites: []suite{
 			{pkg: "integration/hosts", run: "^TestOldKernel$"}}},
 		{name: "arm64", byName: true, kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: []suite{
