@@ -161,5 +161,5 @@ func (w *world) runFile(t *testing.T, who testkit.Who, files []string, flags []s
 		}
 		list = append(list, "-v", path+":/opt/"+name)
 	}
-	return testkit.Run(t, testkit.Opts{Who: who}, slices.Concat(list, []string{"--"}, cmd)...)
+	return testkit.Run(t, testkit.Opts{Who: who}, slices.Concat(list, []string{"--timeout", "100s", "--"}, cmd)...)
 }

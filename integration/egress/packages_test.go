@@ -21,7 +21,7 @@ import (
 // sh runs a script with hosts and the authority.
 func (w *world) sh(t *testing.T, who testkit.Who, flags []string, script string) testkit.Output {
 	t.Helper()
-	return testkit.Run(t, testkit.Opts{Who: who}, slices.Concat(flags, w.ca.flags(), []string{"--", "sh", "-c", script})...)
+	return testkit.Run(t, testkit.Opts{Who: who}, slices.Concat(flags, w.ca.flags(), []string{"--timeout", "100s", "--", "sh", "-c", script})...)
 }
 
 func text(s string) http.HandlerFunc {
