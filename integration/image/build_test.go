@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -292,5 +293,21 @@ func TestHostileRecipes(t *testing.T) {
 		if exit != 125 || out != "" || first != "sandglass: error: "+c.want {
 			t.Errorf("%q: exit %d, %q, %q", c.args, exit, out, errs)
 		}
+	}
+}
+
+// A host of another kind is told what it can do instead.
+func TestHostWithoutApt(t *testing.T) {
+	testkit.Requires(t, "root", "unshare", "apt-get")
+	h := newHome(t, testkit.AsRoot(t))
+	cmd := exec.Command("unshare", "-m", "sh", "-c", `mount --bind /dev/null /usr/bin/apt-get && exec "$0" build static`, testkit.ImageTool(t))
+	cmd.Env = h.env()
+	text, _ := cmd.CombinedOutput()
+	want := `sandglass: error: packages are got by apt-get and dpkg-deb, and this host has no /usr/bin/apt-get
+hint: sandglass image from-host python3   # of what is installed here
+hint: sandglass image import --name python python.tar   # of an image that was made elsewhere
+`
+	if cmd.ProcessState.ExitCode() != 125 || string(text) != want {
+		t.Errorf("exit %d, %s", cmd.ProcessState.ExitCode(), text)
 	}
 }

@@ -60,3 +60,13 @@ func Cause(err error) error {
 	}
 	return err
 }
+
+// Within puts what was being done in front of a refusal, and makes one of any other
+// error. The hints stay.
+func Within(what string, err error) *Error {
+	var r *Error
+	if errors.As(err, &r) {
+		return &Error{What: what + ": " + r.What, Hints: r.Hints, Exit: r.Exit}
+	}
+	return Newf("%s: %v", what, Cause(err))
+}

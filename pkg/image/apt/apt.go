@@ -225,7 +225,9 @@ func (a *Apt) word(said []string, mark string) string {
 // not signed as it should be counts for nothing.
 func (a *Apt) Update() error {
 	_, said, err := a.run("update")
-	a.trips = a.word(said, "W: ")
+	if a.trips = a.word(said, "W: Failed to fetch "); a.trips != "" {
+		a.trips = "failed to fetch " + a.trips
+	}
 	if err != nil {
 		return a.refuse("update", said, err).Hint("apt-get update   # as root, says whether the host's own sources work").
 			Hint("sandglass image from-host python3   # needs no network")

@@ -186,7 +186,7 @@ func (a *Apt) Contents(p manifest.Package, read func(io.Reader) error) error {
 		err = refusal.Newf("dpkg-deb: %v", werr)
 	}
 	if err != nil {
-		return refusal.Newf("package %s %s: %s", p.Name, p.Version, err.Error())
+		return refusal.Within("package "+p.Name+" "+p.Version, err)
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func Recipe(r *recipe.Recipe, list []manifest.Package, from Archives, sink unpac
 		err = p.bytecode(run)
 	}
 	if err != nil {
-		return nil, refusal.Newf("recipe %s: %s", refusal.Word(r.Name), err.Error())
+		return nil, refusal.Within("recipe "+refusal.Word(r.Name), err)
 	}
 	return p.finish("recipe "+r.Name, list, image.Config{Env: r.Env, Cmd: r.Cmd})
 }

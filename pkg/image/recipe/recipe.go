@@ -9,6 +9,7 @@ package recipe
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -80,7 +81,7 @@ func Parse(name, text, arch string) (*Recipe, error) {
 	here := strings.NewReplacer("{triplet}", Triplets[arch], "{arch}", arch)
 	for i, line := range strings.Split(text, "\n") {
 		if err := r.line(here.Replace(line)); err != nil {
-			return nil, at(name, i+1, err)
+			return nil, refusal.Within("recipe "+refusal.Word(name)+": line "+strconv.Itoa(i+1), err)
 		}
 	}
 	if len(r.Packages) == 0 {
@@ -92,16 +93,6 @@ func Parse(name, text, arch string) (*Recipe, error) {
 		}
 	}
 	return r, nil
-}
-
-// at puts the line in front of a refusal.
-func at(name string, n int, err error) error {
-	r, ok := err.(*refusal.Error)
-	if !ok {
-		return err
-	}
-	r.What = refusal.Newf("recipe %s: line %d: %s", refusal.Word(name), n, r.What).What
-	return r
 }
 
 func (r *Recipe) line(line string) error {
