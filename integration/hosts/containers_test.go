@@ -80,6 +80,9 @@ func TestContainers(t *testing.T) {
 				byName = want == othersGroup
 				heedAll(t, e, hints, byName)
 			}
+			if o.name == "podman" && byName { // what is left is as with --privileged, and a start costs seconds
+				return
+			}
 			isolated(t, e, byName)
 		})
 	}

@@ -1,15 +1,18 @@
 package v2
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/pkg/doctor"
 )
 
 const uid = 1000
@@ -29,15 +32,19 @@ func needSystemd(t *testing.T) {
 // delegates.
 func scope(t *testing.T, flags string, command ...string) (string, error) {
 	t.Helper()
+	return inScope(t, append(append(append([]string{"run"}, strings.Fields(flags)...), "--"), command...)...)
+}
+
+func inScope(t *testing.T, words ...string) (string, error) {
+	t.Helper()
 	u, err := user.LookupId(strconv.Itoa(uid))
 	if err != nil {
 		testkit.Skip(t, "a passwd entry for uid 1000", "none")
 	}
 	args := []string{"--reuid", u.Uid, "--regid", u.Gid, "--init-groups", "env", "-i", "HOME=" + u.HomeDir, "PATH=/usr/bin:/bin",
 		"XDG_RUNTIME_DIR=/run/user/" + u.Uid, "DBUS_SESSION_BUS_ADDRESS=unix:path=/run/user/" + u.Uid + "/bus",
-		"systemd-run", "--user", "--quiet", "--scope", "-p", "Delegate=yes", testkit.Binary(t), "run"}
-	args = append(append(args, strings.Fields(flags)...), "--")
-	out, err := exec.Command("setpriv", append(args, command...)...).CombinedOutput()
+		"systemd-run", "--user", "--quiet", "--scope", "-p", "Delegate=yes", testkit.Binary(t)}
+	out, err := exec.Command("setpriv", append(args, words...)...).CombinedOutput()
 	return string(out), err
 }
 
@@ -57,6 +64,7 @@ func TestDelegation(t *testing.T) {
 	if err == nil || !strings.HasPrefix(out, what) || !strings.Contains(out, "(available: cpu memory pids)\n") {
 		t.Fatalf("without io: %v: %q, want %q", err, out, what)
 	}
+	sameFromDoctor(t, out)
 	for _, begin := range []string{"mkdir -p /etc/systemd/system/user@.service.d && ", "systemctl restart user@"} {
 		_, hint, ok := strings.Cut(out, "\nhint: "+begin)
 		hint, _, _ = strings.Cut(begin+hint, "\n")
@@ -67,4 +75,22 @@ func TestDelegation(t *testing.T) {
 	if out, err := scope(t, limit, limits...); err != nil || out != "67108864\n" {
 		t.Errorf("after the hints: %v: %q", err, out)
 	}
+}
+
+// sameFromDoctor: its layer of the io limit says what the run has, of a scope of its own.
+func sameFromDoctor(t *testing.T, said string) {
+	t.Helper()
+	said, _, _ = strings.Cut(strings.TrimPrefix(said, "sandglass: error: io limit: "), "\n")
+	text, err := inScope(t, "doctor", "--json")
+	var r doctor.Report
+	if err != nil || json.Unmarshal([]byte(text), &r) != nil {
+		t.Fatalf("doctor: %v: %s", err, text)
+	}
+	scope := regexp.MustCompile(`run-[^ /]*\.scope`)
+	for _, l := range r.Layers {
+		if l.Name == "io limit" && scope.ReplaceAllString(l.Cause, "SCOPE") == scope.ReplaceAllString(said, "SCOPE") {
+			return
+		}
+	}
+	t.Errorf("no layer of doctor's says %q: %s", said, text)
 }
