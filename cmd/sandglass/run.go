@@ -49,7 +49,7 @@ func supervise(p *policy.Parsed, until *signals, term *tty, spec sandbox.Spec) (
 	}
 	spec.Abort = until.second
 	term.join(&spec)
-	res, err = sandbox.Run(until.ctx, spec)
+	res, err = runSpec(until.ctx, spec)
 	term.leave() // before a line of ours is printed there
 	if p.JSON {
 		res.Stdout.Attach(&stdout)

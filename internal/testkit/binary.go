@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -39,6 +40,9 @@ var binary = sync.OnceValues(func() (string, error) {
 	if b := os.Getenv(EnvBinary); b != "" {
 		return b, nil
 	}
+	if Warm() {
+		return buildCommand("sandglass", "sandglass_warm")
+	}
 	return buildCommand("sandglass")
 })
 
@@ -60,13 +64,13 @@ var mcpServer = sync.OnceValues(func() (string, error) {
 })
 
 // buildCommand builds one of the commands into dir.
-func buildCommand(name string) (string, error) {
+func buildCommand(name string, tags ...string) (string, error) {
 	d, err := dir()
 	if err != nil {
 		return "", err
 	}
 	out := filepath.Join(d, name)
-	return out, GoBuild(out, "sandglass/cmd/"+name)
+	return out, GoBuild(out, "sandglass/cmd/"+name, tags...)
 }
 
 // Binary is the path of the command under test.
@@ -101,8 +105,12 @@ func MCPServer(t testing.TB) string {
 }
 
 // GoBuild builds a package of this module as a release is built.
-func GoBuild(out, pkg string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", out, pkg)
+func GoBuild(out, pkg string, tags ...string) error {
+	args := []string{"build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", out}
+	if len(tags) > 0 {
+		args = append(args, "-tags", strings.Join(tags, ","))
+	}
+	cmd := exec.Command("go", append(args, pkg)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build %s: %v\n%s", pkg, err, text)
@@ -121,6 +129,7 @@ func Main(m *testing.M) {
 	for _, s := range Skips() {
 		fmt.Println(s)
 	}
+	tellWarm()
 	os.Exit(code)
 }
 

@@ -215,6 +215,7 @@ func (p *Process) readResult(o *Output) {
 		return
 	}
 	o.HasResult = true
+	countWarm(o.Result.Warm)
 }
 
 func exitCode(s *os.ProcessState) int {
