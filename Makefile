@@ -61,10 +61,11 @@ test-arm64: ## those on an emulated arm64 machine, which test-vm leaves out
 check: build ## prove the controls on this host
 	hack/check.sh bin/sandglass
 
-bench: build ## cold starts beside bwrap, runc and crun; the relay beside loopback
+bench: build ## cold starts beside bwrap, runc and crun; the relay beside loopback; sessions, cold and warm
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
 	build/bench -install -sandglass bin/sandglass $(BENCHFLAGS)
 	build/bench -relay 5 -sandglass bin/sandglass
+	build/bench -warm -n 50 -sandglass bin/sandglass
 
 bench-images: build ## imports of a large image, and twenty that share layers: time, memory, disk
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench

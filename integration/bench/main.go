@@ -2,7 +2,7 @@
 // are installed. Every contender runs once per round, in turn, so that what
 // else the machine does meets all of them alike; the ratios compare the two
 // samples of one round. With -relay it measures the relay of runs with a list of
-// hosts, with -images imports of images.
+// hosts, with -images imports of images, with -warm runs of a session.
 package main
 
 import (
@@ -22,7 +22,7 @@ type options struct {
 	tool           string
 	install        bool
 	relay          int
-	images         bool
+	images, warm   bool
 	only           list
 	custom         list
 }
@@ -47,6 +47,7 @@ func main() {
 	flag.StringVar(&o.sandglass, "sandglass", "bin/sandglass", "the binary to measure")
 	flag.StringVar(&o.tool, "tool", "bin/sandglass-image", "the binary that imports images")
 	flag.BoolVar(&o.images, "images", false, "imports of a large image, and twenty that share layers, instead of cold starts")
+	flag.BoolVar(&o.warm, "warm", false, "runs of a session, cold and in sandboxes that are ready, instead of cold starts")
 	flag.BoolVar(&o.install, "install", false, "install missing peers with apt-get (root only)")
 	flag.IntVar(&o.relay, "relay", 0, "rounds of the relay of --allow-host beside loopback alone, instead of cold starts")
 	flag.Var(&o.only, "only", "run contenders whose name contains this (repeatable)")
@@ -65,6 +66,10 @@ func run(o *options) error {
 	if o.relay > 0 {
 		fmt.Println(machine.Line())
 		return measureRelay(o)
+	}
+	if o.warm {
+		fmt.Println(machine.Line())
+		return measureWarm(o)
 	}
 	dir, err := os.MkdirTemp("", "sandglass-bench-")
 	if err != nil {
