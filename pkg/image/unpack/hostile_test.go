@@ -273,16 +273,17 @@ func TestCutOffAndAppended(t *testing.T) {
 		in   []byte
 		want string
 	}{
-		"in a file":         {whole[:2000], cut},
-		"in a header":       {whole[:512*13+100], cut},
-		"at the end mark":   {whole[:len(whole)-1024], cut + `: its end mark is missing`},
-		"gzip":              {z.Bytes()[:z.Len()-20], cut},
-		"appended":          {append(bytes.Clone(whole), "more"...), `something follows the end of the archive`},
-		"zeros appended":    {append(bytes.Clone(whole), make([]byte, 8192)...), `a:5000 b:1`},
-		"appended to gzip":  {append(bytes.Clone(z.Bytes()), "more than a header"...), `the archive is damaged: gzip: invalid header`},
-		"no archive at all": {[]byte(strings.Repeat("hello world ", 100)), `the archive is damaged: archive/tar: invalid tar header`},
-		"an empty file":     {nil, cut + `: its end mark is missing`},
-		"xz":                {[]byte("\xfd7zXZ\x00 and more"), `it is packed with xz: only tar, gzip and zstd are read`},
+		"in a file":           {whole[:2000], cut},
+		"in a header":         {whole[:512*13+100], cut},
+		"at the end mark":     {whole[:len(whole)-1024], cut + `: its end mark is missing`},
+		"gzip":                {z.Bytes()[:z.Len()-20], cut},
+		"appended":            {append(bytes.Clone(whole), "more"...), `something follows the end of the archive`},
+		"zeros appended":      {append(bytes.Clone(whole), make([]byte, 8192)...), `a:5000 b:1`},
+		"many zeros appended": {append(bytes.Clone(whole), make([]byte, 65<<20)...), `more than 67108864 bytes of zeros follow the end of the archive`},
+		"appended to gzip":    {append(bytes.Clone(z.Bytes()), "more than a header"...), `the archive is damaged: gzip: invalid header`},
+		"no archive at all":   {[]byte(strings.Repeat("hello world ", 100)), `the archive is damaged: archive/tar: invalid tar header`},
+		"an empty file":       {nil, cut + `: its end mark is missing`},
+		"xz":                  {[]byte("\xfd7zXZ\x00 and more"), `it is packed with xz: only tar, gzip and zstd are read`},
 	} {
 		if _, got, err := bring(t, c.in); got != c.want {
 			t.Errorf("%s: %q, want %q (%v)", name, got, c.want, err)

@@ -130,6 +130,10 @@ func (u *unpacker) bounds(bytes, extra int64) error {
 	return nil
 }
 
+// maxPadding is more zeros than fill a record of any tape. A file of a terabyte of
+// hole costs nothing, and would be read and hashed to its end.
+const maxPadding = 64 << 20
+
 // rest reads what follows the end of a tar archive: zeros, to fill the last record.
 func (m *meter) rest() error {
 	if m.zeros < 1024 {
@@ -140,6 +144,9 @@ func (m *meter) rest() error {
 		n, err := m.Read(buf)
 		if m.zeros < int64(n) {
 			return refusal.Newf("something follows the end of the archive").Hint("sha256sum FILE   # compare it with where it came from")
+		}
+		if m.zeros > maxPadding {
+			return refusal.Newf("more than %d bytes of zeros follow the end of the archive", maxPadding)
 		}
 		if err == io.EOF {
 			return nil
