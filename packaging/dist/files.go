@@ -29,6 +29,9 @@ const (
 	profilePath = "share/sandglass/apparmor/sandglass"
 )
 
+// commands are the binaries, sandglass itself the last.
+var commands = []string{"sandglass-mcp", "sandglass-image", "sandglass"}
+
 // documents are files of the tree that go to the documents, by their patterns.
 var documents = []string{"README.md", "SECURITY.md", "CHANGELOG.md", "LICENSE", "NOTICE", "docs/*", "examples/README.md", "seccomp-profiles/README.md"}
 

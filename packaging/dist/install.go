@@ -42,7 +42,7 @@ func (p place) installed(root string) ([]file, error) {
 			list[i].data = bytes.ReplaceAll(list[i].data, []byte(packagedPrefix+"/bin/"), []byte(filepath.Join(p.prefix, "bin")+"/"))
 		}
 	}
-	for _, command := range []string{"sandglass-mcp", "sandglass-image", "sandglass"} {
+	for _, command := range commands {
 		list = append(list, file{"bin/" + command, 0o755, nil})
 	}
 	return list, nil

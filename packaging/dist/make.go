@@ -31,7 +31,7 @@ func (r *release) make(root, tree, out, cache string) error {
 	for _, arch := range r.arches {
 		var all []file
 		var contents []byte // of sandglass itself
-		for _, command := range []string{"sandglass-mcp", "sandglass-image", "sandglass"} {
+		for _, command := range commands {
 			var files []file
 			if files, err = r.binary(tree, arch, command, cache); err != nil {
 				return err
