@@ -114,13 +114,17 @@ var commands = []string{
 // made for it gives, with the same verdicts, limits and layers.
 func TestWarmCommand(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		warm, cold := openWarm(t, who, fmt.Sprintf("command=%d", len(commands)), "--max-running", "1"), open(t, who, "--max-running", "1")
-		for i, fields := range commands {
-			if r, ok := both(t, warm, cold, fmt.Sprint(i), fields); !ok {
-				t.Errorf("%s was run cold, or not: %s %q", fields, r.Type, r.Error)
+		flags := []string{"--max-running", "1", "--memory", "64m"}
+		cold := open(t, who, flags...)
+		for list := range slices.Chunk(commands, 8) { // a small machine has memory for no more at once
+			warm := openWarm(t, who, fmt.Sprintf("command=%d", len(list)), flags...)
+			for i, fields := range list {
+				if r, ok := both(t, warm, cold, fmt.Sprint(i), fields); !ok {
+					t.Errorf("%s was run cold, or not: %s %q", fields, r.Type, r.Error)
+				}
 			}
+			warm.close()
 		}
-		warm.close()
 		cold.close()
 	})
 }
@@ -333,7 +337,7 @@ func TestWarmMemberDies(t *testing.T) {
 func TestWarmIsSingleUse(t *testing.T) {
 	testkit.Requires(t, "python3", "node")
 	who := testkit.AsUser(t)
-	c := openWarm(t, who, "command=2,python=3,node=3", "--max-running", "1")
+	c := openWarm(t, who, "command=2,python=3,node=3", "--max-running", "1", "--memory", "160m")
 	for i := range 2 {
 		id := fmt.Sprint(i)
 		c.sh(id, "ls -A /work /tmp /out /dev/shm; ipcs -q | grep -c 0x; for d in /work /tmp /out /dev/shm; do echo x >$d/left; done; ipcmk -Q >/dev/null; sleep 1000 & disown 2>/dev/null; echo", "")

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,12 +95,9 @@ func TestWarmText(t *testing.T) {
 
 func compareTexts(t *testing.T, who testkit.Who, lang string, programs []string) {
 	t.Helper()
-	flags := []string{"--max-running", "1", "--pids-limit", "128", "--memory", "384m", "--timeout", "60s", "-e", "PYTHONHASHSEED=0"}
+	flags := []string{"--max-running", "1", "--pids-limit", "128", "--memory", "256m", "--timeout", "60s", "-e", "PYTHONHASHSEED=0"}
 	cold := open(t, who, flags...)
-	const most = 24
-	for len(programs) > 0 {
-		now := programs[:min(most, len(programs))]
-		programs = programs[len(now):]
+	for now := range slices.Chunk(programs, 6) { // a small machine has memory for no more at once
 		warm := openWarm(t, who, fmt.Sprintf("%s=%d", lang, len(now)), flags...)
 		for i, code := range now {
 			text, err := json.Marshal(code)
