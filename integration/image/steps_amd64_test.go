@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -26,6 +27,9 @@ var steps = map[uint64]string{
 	unix.SYS_RENAMEAT: "renameat", unix.SYS_RENAMEAT2: "renameat2", unix.SYS_UNLINKAT: "unlinkat", unix.SYS_FCHMOD: "fchmod", unix.SYS_UTIMENSAT: "utimensat",
 	unix.SYS_FLOCK: "flock",
 }
+
+// epoch is the time of files whose image is to be the same each time.
+var epoch = time.Unix(1e9, 0)
 
 // tracer runs the tool up to its nth step, and kills it there, or has that step fail.
 type tracer struct {

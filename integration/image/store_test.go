@@ -10,13 +10,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"sandglass/internal/testkit"
 )
-
-// epoch is the time of files whose image is to be the same each time.
-var epoch = time.Unix(1e9, 0)
 
 // own is a directory of the user's, with these modes for those above it.
 func (h *home) own(modes map[string]os.FileMode) {
