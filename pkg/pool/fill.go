@@ -22,6 +22,10 @@ func (p *Pool) fill() {
 	defer p.clear()
 	pause, retry := firstPause, time.Time{}
 	for p.ctx.Err() == nil {
+		if d := p.settling(); d > 0 {
+			p.sleep(d)
+			continue
+		}
 		next := p.refresh()
 		lang, lacks := p.lacking()
 		if lacks && !time.Now().Before(retry) {
@@ -36,6 +40,17 @@ func (p *Pool) fill() {
 		}
 		p.sleep(next)
 	}
+}
+
+// settleTime is left to a run that was just given a sandbox: most are over by
+// then, and its release must not share the CPUs with the making of the next one.
+const settleTime = 20 * time.Millisecond
+
+// settling is how much of that is left.
+func (p *Pool) settling() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return settleTime - time.Since(p.taken)
 }
 
 // sleep waits until there may be something to do.

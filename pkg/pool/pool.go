@@ -56,6 +56,7 @@ type Pool struct {
 	members []*member
 	setups  int // runs that are being set up
 	waiting int // runs that wait for their turn
+	taken   time.Time
 }
 
 // member is one sandbox that waits.
@@ -159,6 +160,7 @@ func (p *Pool) take(a *sandbox.Planned) *member {
 	}
 	m := p.members[best]
 	p.members = slices.Delete(p.members, best, best+1)
+	p.taken = time.Now()
 	p.poke()
 	return m
 }
