@@ -142,6 +142,13 @@ func plan() []machine {
 			{pkg: "integration/vm", run: "^Test(Doctor|Result)Table$"}}},
 		{name: "kernel-5.10", kernel: older, release: "bullseye", must: []string{"root", "own-machine", "kernel-5.10"}, suites: []suite{
 			{pkg: "integration/hosts", run: "^TestOldKernel$"}}},
+		{name: "arm64-core", kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: []suite{
+			{pkg: "pkg/check", run: "^TestEveryControlHolds$"},
+			{pkg: "pkg/seccomp"},
+			{pkg: "internal/sys", skip: many},
+			{pkg: "pkg/boxinit"},
+			{pkg: "pkg/mount"},
+		}},
 		{name: "arm64", byName: true, kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: []suite{
 			{pkg: "pkg/check", run: "^TestEveryControlHolds$"},
 			{pkg: "pkg/seccomp"},
