@@ -157,6 +157,8 @@ test('output that nobody takes', async () => {
   const box = await session({ maxRunning: 2, timeout: '2m' })
   const run = await box.submit({ command: ['sh', '-c', 'yes | head -c 12000000'], stream: true, options: { outputLimit: '16m' } })
   while (!run.full) await new Promise((later) => setTimeout(later, 10))
+  await new Promise((later) => setTimeout(later, 2000))
+  assert.ok(!run.done) // without the bound it would all be here, and the run over
   let length = 0
   for await (const piece of run) length += piece.data.length
   assert.equal(length, 12000000)

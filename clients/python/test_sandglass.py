@@ -180,6 +180,8 @@ class Ends(unittest.TestCase):
         run = box.submit(command=["sh", "-c", "yes | head -c 12000000"], stream=True, output_limit="16m", timeout="2m")
         with run._changed:
             self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
+        with run._changed:  # without the bound it would all be here, and the run over
+            self.assertFalse(run._changed.wait_for(lambda: run.done, 2))
         self.assertLess(run._waiting, sandglass._MAX_WAITING + (64 << 10))
         self.assertEqual(sum(len(p.data) for p in run), 12000000)
         run = box.submit(command=["sh", "-c", "yes | head -c 12000000"], stream=True, output_limit="16m", timeout="2m")
