@@ -115,7 +115,7 @@ func plan() []machine {
 		}
 	}
 	root := append([]string{"root"}, has...)
-	return []machine{
+	return append([]machine{
 		{name: "kernel-6.1", kernel: older, must: root, suites: append(kernel(floods+"|"+ways, needsGo+"|"+calls+"|ClockThatJumps|"+tmpfsIDMap),
 			suite{pkg: "integration/parity"}, suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
 		{name: "kernel-6.12", kernel: newer, must: append([]string{"own-machine", "apparmor"}, root...), suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
@@ -142,6 +142,13 @@ func plan() []machine {
 			{pkg: "integration/vm", run: "^Test(Doctor|Result)Table$"}}},
 		{name: "kernel-5.10", kernel: older, release: "bullseye", must: []string{"root", "own-machine", "kernel-5.10"}, suites: []suite{
 			{pkg: "integration/hosts", run: "^TestOldKernel$"}}},
+	}, arm64()...)
+}
+
+// arm64 are the machines of the other architecture: one for each run, and one for
+// everything, by name.
+func arm64() []machine {
+	return []machine{
 		{name: "arm64-core", kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: []suite{
 			{pkg: "pkg/check", run: "^TestEveryControlHolds$"},
 			{pkg: "pkg/seccomp"},
