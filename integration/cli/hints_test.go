@@ -27,7 +27,9 @@ func TestHintsCanBeFollowed(t *testing.T) {
 			args  []string
 			hints string
 		}{
-			{[]string{"-e", "PATH=/tmp", "--", "ls"}, "sandglass run -- " + ls + "   # PATH inside does not lead to it"},
+			{[]string{"-e", "PATH=/tmp", "--", "ls"}, run(who) + " -- " + ls + "   # PATH inside does not lead to it"},
+			{[]string{"--", "no-such-command"}, run(who) + " -- ls /usr/bin   # the commands that are inside"},
+			{[]string{"--", "/usr/no"}, run(who) + " -- ls -ld -- /usr/no"},
 			{[]string{"-w", "/proc/1/root", "--", "true"}, "--workdir /work"},
 			{[]string{"-w", "/proc/none", "--", "true"}, "--workdir /work"},
 			{[]string{"-w", "/nope", "--", "true"}, `-v "$PWD":/nope -w /nope   # if it is to be this directory of the host|--workdir /work`},
@@ -41,6 +43,11 @@ func TestHintsCanBeFollowed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// run is how a hint begins: with the weaker limits that the caller has accepted.
+func run(who testkit.Who) string {
+	return strings.Join(append([]string{"sandglass run"}, who.Flags()...), " ")
 }
 
 // A parent that is named is meant: no limit that may be missing excuses that it

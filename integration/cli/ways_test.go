@@ -128,7 +128,7 @@ func TestDirectoryImage(t *testing.T) {
 			clean(t, out, "", dir, before)
 		}
 		out := testkit.Run(t, testkit.Opts{Who: who}, dir, "sh", "-c", "echo the host's shell")
-		if what, _ := complaint(t, out); out.Exit != 127 || what != "command not found: sh" {
+		if what, _ := complaint(t, out); out.Exit != 127 || what != "command not found: sh: not in "+dir {
 			t.Errorf("exit %d, %q: the image has no shell", out.Exit, what)
 		}
 	})

@@ -53,6 +53,9 @@ type Box struct {
 	// Denials answers for the program's filter, nil when it needs nobody.
 	Denials *denials.Watch
 
+	// Around is for the words of a refusal.
+	Around Around
+
 	// Hold is for a box that waits for its program, nil for an ordinary one.
 	Hold *Hold
 

@@ -1,7 +1,6 @@
 package launch
 
 import (
-	"os"
 	"strings"
 	"syscall"
 
@@ -17,7 +16,7 @@ func (s *session) notStarted() {
 	e, r := s.end, s.failed
 	errno := syscall.Errno(r.Errno)
 	if r.Type == wire.TypeFailed {
-		if asked(e, r, errno) {
+		if asked(e, r, errno, &s.box.Around) {
 			return
 		}
 		e.Outcome = result.Failed
@@ -29,28 +28,29 @@ func (s *session) notStarted() {
 	// Both may come from a model: they are quoted in a sentence as in a hint.
 	argv0 := s.box.Config.Argv[0]
 	name, path := refusal.Word(argv0), refusal.Word(r.Path)
+	again := s.box.Around.run()
 	switch {
 	case errno == unix.ENOENT && r.Path == "", errno == unix.ENOTDIR && r.Path == "":
 		e.ExitCode = refusal.ExitNotFound
-		e.Error, e.Hints = "command not found: "+name, whereIs(argv0)
+		e.Error, e.Hints = "command not found: "+name+s.box.Around.notIn(), s.box.Around.whereIs(argv0)
 	case errno == unix.ENOENT || errno == unix.ENOTDIR:
 		e.ExitCode = refusal.ExitNotFound
 		e.Error = path + ": its interpreter or loader does not exist inside"
-		e.Hints = []string{"head -c 128 -- " + refusal.Shell(r.Path) + " | head -n 1   # the #! line names the interpreter"}
+		e.Hints = []string{"head -c 128 -- " + refusal.Shell(s.box.Around.Root+r.Path) + " | head -n 1   # the #! line names the interpreter"}
 	case errno == unix.ENOEXEC:
 		e.Error = path + ": not a program this machine can run (wrong architecture, or a script without a #! line)"
-		e.Hints = []string{"sandglass run -- sh " + refusal.Shell(r.Path) + "   # if it is a shell script"}
+		e.Hints = []string{again + " -- sh " + refusal.Shell(r.Path) + "   # if it is a shell script"}
 	case errno == unix.E2BIG:
 		e.Error = "argument list too long"
-		e.Hints = []string{"sandglass run -i -- COMMAND < data   # hand large data in on stdin, or with -v"}
+		e.Hints = []string{again + " -i -- COMMAND < data   # hand large data in on stdin, or with -v"}
 	case errno == unix.EISDIR:
 		e.Error = "not executable: " + name + " is a directory"
-		e.Hints = []string{"sandglass run -- ls -- " + refusal.Shell(argv0) + "   # what it holds"}
+		e.Hints = []string{again + " -- ls -- " + refusal.Shell(argv0) + "   # what it holds"}
 	case errno == unix.EACCES:
 		e.Error = "not executable: " + name
 		e.Hints = []string{
-			"sandglass run -- cat -- " + refusal.Shell(argv0) + "   # to read it",
-			"sandglass run -- sh " + refusal.Shell(argv0) + "   # if it is a shell script",
+			again + " -- cat -- " + refusal.Shell(argv0) + "   # to read it",
+			again + " -- sh " + refusal.Shell(argv0) + "   # if it is a shell script",
 		}
 	default:
 		e.Error = "cannot execute " + name + ": " + errno.Error()
@@ -59,7 +59,7 @@ func (s *session) notStarted() {
 
 // asked are the failures of set-up that the caller's own request makes and that
 // only the finished root shows: nothing of ours has failed, and nothing was run.
-func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
+func asked(e *Ending, r *wire.Report, errno syscall.Errno, around *Around) bool {
 	if dir, ok := strings.CutPrefix(r.Step, "enter "); ok && (errno == unix.ENOENT || errno == unix.ENOTDIR || errno == unix.EACCES || errno == unix.ELOOP) {
 		e.Error = "--workdir: " + refusal.Word(dir) + ": " + errno.Error() + " inside"
 		if errno == unix.ENOENT {
@@ -84,7 +84,11 @@ func asked(e *Ending, r *wire.Report, errno syscall.Errno) bool {
 	default:
 		return false
 	}
-	e.Error = "mount target " + refusal.Word(target) + ": " + refusal.Line(r.Path)
+	why := refusal.Line(r.Path)
+	if around.Image != "" && errno != unix.ELOOP { // init says it of the host, whatever the root is
+		why = "the target is not there, and making it would change " + around.Image
+	}
+	e.Error = "mount target " + refusal.Word(target) + ": " + why
 	e.Outcome, e.ExitCode = result.Refused, refusal.ExitRefused
 	return true
 }
@@ -101,26 +105,6 @@ func below(path string, dirs ...string) bool {
 		}
 	}
 	return false
-}
-
-// whereIs helps with a command that is not inside: the host may have it
-// outside the view, in it but not where PATH inside leads, or not at all.
-func whereIs(name string) []string {
-	if strings.Contains(name, "/") {
-		return []string{"sandglass run -- ls -ld -- " + refusal.Shell(name)}
-	}
-	for _, dir := range strings.Split(os.Getenv("PATH"), ":") {
-		path := dir + "/" + name
-		if !strings.HasPrefix(path, "/") || unix.Access(path, unix.X_OK) != nil {
-			continue
-		}
-		if below(path, "/usr", "/bin", "/sbin") {
-			return []string{"sandglass run -- " + refusal.Shell(path) + "   # PATH inside does not lead to it"}
-		}
-		at := "/opt/" + name
-		return []string{"sandglass run -v " + refusal.Shell(path+":"+at) + " -- " + refusal.Shell(at) + "   # the host has it outside /usr"}
-	}
-	return []string{"sandglass run -- ls /usr/bin   # the commands that are inside"}
 }
 
 func detail(r *wire.Report, errno syscall.Errno) string {

@@ -40,7 +40,7 @@ func (b *builder) fromStore(s *image.Store, id string) error {
 	if err != nil || !src.Dir {
 		return refusal.Newf("image %s: its files: %v", id, err).Hint("sandglass image verify %s", id)
 	}
-	b.root = src
+	b.root, b.plan.Entrypoint = src, len(img.Config.Entrypoint) > 0
 	return nil
 }
 

@@ -33,6 +33,9 @@ type Plan struct {
 	// Out is where the artefacts go, open since it was judged; nil for nowhere.
 	Out *artifacts.Dest
 
+	// Entrypoint: the image has one, which takes any words for its arguments.
+	Entrypoint bool
+
 	files []*os.File
 }
 

@@ -17,7 +17,7 @@ const digestVersion = "sandglass policy 8"
 
 // Digest is the SHA-256 of the whole policy in hex: two runs with the same
 // digest were asked for the same, code and arguments included. A script's path
-// counts and not its bytes; Home does not count, it only judges. What is a set
+// counts and not its bytes; Home does not count, it only judges, and ImageName is for messages. What is a set
 // is sorted first, so the order of flags does not matter where it means nothing.
 func (s Spec) Digest() string {
 	c := canon{sha256.New()}

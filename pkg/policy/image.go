@@ -41,7 +41,7 @@ func (h Host) imported(p *Parsed, ref string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	p.Spec.Image, p.pending.config = id, config
+	p.Spec.Image, p.Spec.ImageName, p.pending.config = id, ref, config
 	if !p.pending.workdir && config.WorkingDir != "" {
 		p.Spec.Workdir = config.WorkingDir
 	}

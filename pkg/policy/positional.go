@@ -69,7 +69,7 @@ func (h Host) words(p *Parsed, rest []string) error {
 	if !p.pending.image && !(isFile && isSource(first)) {
 		found, err := h.imported(p, first)
 		if r, ok := err.(*refusal.Error); ok {
-			return r.Hint("sandglass run -- %s   # if it is a command, and no image", shellWords(rest))
+			return r.Hint("%s -- %s   # if it is a command, and no image", p.Spec.Flags(), shellWords(rest))
 		}
 		if err != nil {
 			return err
@@ -88,12 +88,12 @@ func (h Host) words(p *Parsed, rest []string) error {
 		// Looked up inside it would only be "not found", without the reason.
 		return refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotFound).
 			Hint("ls -l %s", refusal.Shell(first)).
-			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
+			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
 	case slash && errors.Is(err, fs.ErrPermission) && !p.Spec.mounted(path.Clean(first)):
 		// A file of the host's that the caller may not even look at is not "not found".
 		return refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotExecutable).
 			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))).
-			Hint("sandglass run -- %s   # if it is a command that is inside", shellWords(rest))
+			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
 	default:
 		return p.command(rest)
 	}

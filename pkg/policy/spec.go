@@ -43,6 +43,10 @@ type Spec struct {
 	// Home is the caller's home directory, "" when unknown. It only helps to
 	// tell dangerous mount sources and is not part of Digest.
 	Home string
+
+	// ImageName is what the caller calls an imported image, "" for its digest. It is
+	// only for messages, and not part of Digest.
+	ImageName string
 }
 
 // Program says what to run. Exactly one of Command, Code and File is set.

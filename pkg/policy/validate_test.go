@@ -259,7 +259,7 @@ func TestDigest(t *testing.T) {
 	}
 }
 
-// Every field but Home changes the digest, in every struct: a field that is
+// Every field but Home and ImageName changes the digest, in every struct: a field that is
 // added and forgotten in Digest fails here.
 func TestDigestCoversEveryField(t *testing.T) {
 	base := func() Spec {
@@ -297,7 +297,7 @@ func TestDigestCoversEveryField(t *testing.T) {
 		default:
 			t.Fatalf("%s: kind %v is new to this test", path, v.Kind())
 		}
-		if path == "Spec.Home" {
+		if path == "Spec.Home" || path == "Spec.ImageName" {
 			return
 		}
 		if other, ok := seen[s.Digest()]; ok {

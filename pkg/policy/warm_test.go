@@ -42,7 +42,7 @@ func TestWarm(t *testing.T) {
 var notOfFrame = map[string]bool{
 	"Program": true, "Env": true, "Files": true, "Stdin": true, "Out": true, "Keep": true, "Force": true, "OutputLimit": true,
 	"Limits.Timeout": true, "Limits.CPUTime": true, "Limits.Output": true, "Limits.OutFiles": true, "Limits.OutBytes": true,
-	"Home": true, // it only judges, see Digest
+	"Home": true, "ImageName": true, // one only judges, the other is for messages, see Digest
 }
 
 // TestFrame: every field of a policy counts but those, and fields that will be
