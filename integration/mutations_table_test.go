@@ -387,6 +387,12 @@ var mutations = []mutation{
 		{"pkg/image/store/remove.go", "case err != nil && err != unix.ENOENT && err != image.ErrDigest && err != image.ErrNone:", "case false:"}}},
 	{control: "image files compared with the list", pkg: "pkg/image/store", fail: []string{"TestVerify"}, edits: []edit{
 		{"pkg/image/store/verify.go", "		} else if sum != n.Sum {", "		} else if sum == \"\" {"}}},
+	{control: "image content read before it is shared", pkg: "pkg/image/store", fail: []string{"TestImportRepairs"}, edits: []edit{
+		{"pkg/image/store/work.go", "good = err == nil && got == sum", "good = err == nil && got != \"\" && sum != \"\""}}},
+	{control: "image that is damaged made anew", pkg: "pkg/image/store", fail: []string{"TestImportRepairs"}, edits: []edit{
+		{"pkg/image/store/appear.go", "err != nil || len(problems) > 0 {", "err != nil || len(problems) < 0 {"}}},
+	{control: "image that is damaged not exported", pkg: "pkg/image/store", fail: []string{"TestExportOfDamaged"}, edits: []edit{
+		{"pkg/image/store/export.go", "hex.EncodeToString(sum.Sum(nil)) != n.Sum) {", "len(n.Sum) == 0) {"}}},
 	{control: "image list compared with its digest", pkg: "pkg/image/store", fail: []string{"TestVerify"}, edits: []edit{
 		{"pkg/image/store/verify.go", "if err != nil || image.DigestPrefix+sum != img.Tree {", "if err != nil || sum == \"\" {"}}},
 	{control: "image settings compared with their digest", pkg: "pkg/image/store", fail: []string{"TestChangedSettings"}, edits: []edit{

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/store"
 	"sandglass/pkg/image/unpack"
 )
@@ -99,7 +101,11 @@ func openImage(ref string) (*image.Store, *image.Image, error) {
 
 func noImage(ref string, err error) error {
 	if errors.Is(err, image.ErrNone) {
-		return refusal.Newf("there is no image %s", refusal.Word(ref)).Hint("sandglass image list").Hint("sandglass image import --name %s FILE", refusal.Shell(ref))
+		r := refusal.Newf("there is no image %s", refusal.Word(ref)).Hint("sandglass image list")
+		if image.CheckName(image.Normal(ref)) == nil {
+			r.Hint("sandglass image import --name %s FILE", refusal.Shell(ref))
+		}
+		return r
 	}
 	return err
 }
@@ -119,12 +125,14 @@ func verifyVerb(args []string) (int, error) {
 		}
 	}
 	bad := 0
+	var hints []string
 	var b strings.Builder
 	for _, ref := range o.rest {
 		img, err := find(s, ref)
 		var broken *refusal.Error
 		if len(args) == 0 && errors.As(err, &broken) {
 			fmt.Fprintf(&b, "%s: %s\n", ref, refusal.Line(broken.What))
+			hints = append(hints, broken.Hints...)
 			bad++
 			continue
 		}
@@ -144,15 +152,41 @@ func verifyVerb(args []string) (int, error) {
 		for _, p := range problems {
 			fmt.Fprintf(&b, "%s: %s\n", ref, p)
 		}
+		hints = append(hints, again(s, img, ref))
 	}
 	if code := emit(b.String()); code != 0 || bad == 0 {
 		return code, nil
 	}
+	os.Stderr.WriteString(refusal.Text(fmt.Sprintf("image verify: %d damaged", bad), hints[:min(len(hints), 8)]))
 	return 1, nil
 }
 
+// again is the command that makes an image anew, and so replaces a damaged one.
+func again(s *image.Store, img *image.Image, ref string) string {
+	name := "NAME"
+	if image.CheckName(ref) == nil {
+		name = refusal.Shell(ref)
+	} else if names, _ := store.NamesOf(s, img.ID); len(names) > 0 {
+		name = names[0]
+	}
+	text, _ := store.Manifest(s, img)
+	if m, err := manifest.Parse(text); err == nil {
+		switch what, from, _ := strings.Cut(m.Origin, " "); {
+		case what == "recipe" && slices.Contains(recipes(), from):
+			return fmt.Sprintf("sandglass image build %s --name %s --force", from, name)
+		case what == "host":
+			words := strings.Fields(from)
+			for i, w := range words {
+				words[i] = refusal.Shell(w)
+			}
+			return fmt.Sprintf("sandglass image from-host %s --name %s --force", strings.Join(words, " "), name)
+		}
+	}
+	return fmt.Sprintf("sandglass image import --name %s FILE   # what it came from: a damaged image is replaced", name)
+}
+
 func removeVerb(args []string) (int, error) {
-	o, err := parse("rm", args, words{-1, "IMAGE..."})
+	o, err := parse("rm", args, words{-1, "IMAGE..."}, "force")
 	if err != nil {
 		return 0, err
 	}
@@ -160,13 +194,29 @@ func removeVerb(args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	// All are looked up before the first goes: a typo in the last removes nothing.
 	for _, ref := range o.rest {
-		if s == nil {
-			return 0, noImage(ref, image.ErrNone)
+		err := image.ErrNone
+		if s != nil {
+			_, err = store.Removable(s, ref)
 		}
-		if _, err := store.Remove(s, ref); err != nil {
+		if errors.Is(err, image.ErrNone) {
+			return 0, refusal.Newf("there is no image %s", refusal.Word(ref)).Hint("sandglass image list")
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	gone := map[string]bool{}
+	for _, ref := range o.rest {
+		_, err := store.Remove(s, ref, o.force)
+		if errors.Is(err, image.ErrNone) && gone[image.Normal(ref)] {
+			err = nil // it was given twice
+		}
+		if err != nil {
 			return 0, noImage(ref, err)
 		}
+		gone[image.Normal(ref)] = true
 	}
 	return 0, nil
 }

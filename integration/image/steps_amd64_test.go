@@ -255,7 +255,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	none := func() { store.Remove(h.s, "new") }
+	none := func() { store.Remove(h.s, "new", false) }
 	none()
 	fromHost := []string{"from-host", "--name", "new", testkit.StaticBusybox(t)}
 	if exit, text := (&tracer{}).run(t, fromHost...); exit != 0 {
@@ -314,7 +314,7 @@ func TestEveryStepFails(t *testing.T) {
 	with := h.pruned("before")
 	refused := 0
 	for n := 1; ; n++ {
-		store.Remove(h.s, "new")
+		store.Remove(h.s, "new", false)
 		tr := &tracer{n: n, errno: unix.ENOSPC}
 		exit, text := tr.run(t, "import", "--name", "new", dir)
 		if tr.at == "" {

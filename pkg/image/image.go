@@ -86,12 +86,20 @@ func (s *Store) Load(id string) (*Image, error) {
 		return nil, ErrNone
 	}
 	dir := ImagesDir + "/" + strings.TrimPrefix(id, DigestPrefix)
-	fd, err := hostpath.Beneath(s.FD, dir+"/"+MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	open := func() (int, error) {
+		return hostpath.Beneath(s.FD, dir+"/"+MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0)
+	}
+	fd, err := open()
 	if err == unix.ENOENT {
-		return nil, ErrNone
+		var st unix.Stat_t
+		if unix.Fstatat(s.FD, dir, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+			return nil, ErrNone
+		}
+		// Images appear whole, so this one has lost its settings, unless it came just now.
+		fd, err = open()
 	}
 	if err != nil {
-		return nil, s.broken(dir, err)
+		return nil, s.broken(dir+"/"+MetaFile, id, err)
 	}
 	img := &Image{ID: id, Path: s.Path + "/" + dir, Lock: os.NewFile(uintptr(fd), MetaFile)}
 	err = img.load()
@@ -103,7 +111,7 @@ func (s *Store) Load(id string) (*Image, error) {
 		if err == ErrNone {
 			return nil, err
 		}
-		return nil, s.broken(dir, err)
+		return nil, s.broken(dir, id, err)
 	}
 	return img, nil
 }

@@ -189,13 +189,13 @@ func (s *Store) entries(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, s.broken(dir, err)
+		return nil, s.broken(dir, "", err)
 	}
 	f := os.NewFile(uintptr(fd), dir)
 	defer f.Close()
 	list, err := f.Readdirnames(-1)
 	if err != nil && err != io.EOF {
-		return nil, s.broken(dir, err)
+		return nil, s.broken(dir, "", err)
 	}
 	slices.Sort(list)
 	return list, nil
@@ -214,7 +214,7 @@ func (s *Store) Resolve(ref string) (string, error) {
 	if err == ErrNone || err == nil {
 		return id, err
 	}
-	return "", s.broken(NamesDir+"/"+name, err)
+	return "", s.broken(NamesDir+"/"+name, name, err)
 }
 
 // ErrDigest is a name's that means nothing, as one that a power failure has emptied.
@@ -305,8 +305,15 @@ func readAll(f *os.File, most int64) ([]byte, error) {
 	return text, err
 }
 
-// broken is the refusal of a store that is not what it should be.
-func (s *Store) broken(what string, err error) error {
-	return refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, refusal.Cause(err)).
-		Hint("sandglass image verify   # says which images are whole")
+// broken is the refusal of a store that is not what it should be: of the image or the
+// name ref in it, "" for neither.
+func (s *Store) broken(what, ref string, err error) error {
+	r := refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, refusal.Cause(err))
+	switch {
+	case ref == "":
+		return r.Hint("ls -la -- %s", refusal.Shell(s.Path))
+	case IsDigest(ref):
+		return r.Hint("sandglass image rm --force %s   # with its names: then import or build it again", ref)
+	}
+	return r.Hint("sandglass image rm %s   # then import or build it again", refusal.Shell(ref))
 }

@@ -153,7 +153,9 @@ that lies beside this one.
 			{Name: "list", Help: "the names, and the images without one", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},
 			{Name: "show", Help: "settings, layers, size, what was left out and what has no effect inside", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},
 			{Name: "verify", Help: "reads every byte of these images, or of all; exit code 1 when one is not as it was"},
-			{Name: "rm", Help: "takes names away, and images that have no other. One that a run uses stays"},
+			{Name: "rm", Help: "takes names away, and images that have no other. One that a run uses stays", Flags: []policy.Flag{
+				{Name: "force", Bool: true, Help: "of a digest: all its names"},
+			}},
 			{Name: "prune", Help: "removes images without a name, leftovers of killed imports, contents that no image has"},
 			{Name: "export", Help: "writes an OCI layout with one layer to DIR, which must not be there"},
 		},

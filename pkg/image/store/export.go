@@ -135,7 +135,13 @@ func entry(t *tar.Writer, root int, path string, n *tree.Node) error {
 	}
 	f := os.NewFile(uintptr(fd), path)
 	defer f.Close()
-	_, err = io.Copy(t, f)
+	// What has changed would be exported under the name of what was imported.
+	sum := sha256.New()
+	size, err := io.Copy(io.MultiWriter(t, sum), io.LimitReader(f, n.Size))
+	more, _ := f.Read(make([]byte, 1))
+	if err == nil && (size+int64(more) != n.Size || hex.EncodeToString(sum.Sum(nil)) != n.Sum) {
+		err = refusal.Newf("%s: its content has changed", refusal.Word("/"+path))
+	}
 	return err
 }
 

@@ -29,7 +29,7 @@ func TestNamesThatMeanNothing(t *testing.T) {
 	if _, err := s.Find("gone"); !errors.Is(err, image.ErrNone) {
 		t.Errorf("a name whose image is gone: %v", err)
 	}
-	if _, err := Remove(s, "empty"); err != nil {
+	if _, err := Remove(s, "empty", false); err != nil {
 		t.Errorf("an empty name cannot be removed: %v", err)
 	}
 	before := strings.Replace(have(t, s), " names/empty", "", 1)

@@ -47,15 +47,13 @@ func (w *Work) Publish(u *unpack.Unpacked, name string, force bool) (string, err
 	if err != nil {
 		return "", failed(w.store, image.TreeFile, err)
 	}
-	there := dirOf(id)
-	var st unix.Stat_t
-	fresh := unix.Fstatat(w.store.FD, there, &st, unix.AT_SYMLINK_NOFOLLOW) != nil
+	fresh, harmed := examine(w.store, id)
 	if fresh {
 		if err := w.directory(dir, image.RootDir, "", u.Tree.Root); err != nil {
 			return "", failed(w.store, "unpacking", err)
 		}
 	}
-	ours, err := w.appear(there, id, name, force, fresh)
+	ours, err := w.appear(id, name, force, fresh, harmed)
 	if err == nil && ours {
 		err = w.share(u.Tree)
 	}
@@ -168,64 +166,6 @@ func at(path string, err error) error {
 	return refusal.Newf("%s: %v", refusal.Word(path), refusal.Cause(err)).Hint("df -h . && df -i .   # room and inodes where the store is")
 }
 
-// appear gives the finished image its place and its name, both at once for who
-// holds the lock, and says whether it is this import's.
-func (w *Work) appear(there, id, name string, force, fresh bool) (ours bool, err error) {
-	l, err := lock(w.store)
-	if err != nil {
-		return false, err
-	}
-	defer l.Close()
-	if !force {
-		if err := Free(w.store, name, id); err != nil {
-			return false, err
-		}
-	}
-	if fresh {
-		err := unix.Renameat2(w.dir, "image", w.store.FD, there, unix.RENAME_NOREPLACE)
-		if err != nil && err != unix.EEXIST { // another import of the same was quicker
-			return false, failed(w.store, there, err)
-		}
-		ours = err == nil
-	} else if img, err := w.store.Load(id); err == nil {
-		img.Close()
-	} else if errors.Is(err, image.ErrNone) {
-		return false, failed(w.store, there, errGone)
-	} else {
-		return false, err
-	}
-	err = setName(w.store, name, id)
-	if err != nil && ours {
-		_ = unix.Renameat(w.store.FD, there, w.dir, "image") // what fails leaves nothing
-	}
-	return ours, err
-}
-
-// errGone is an image that was there when an import of the same began to end.
-var errGone = errors.New("it was removed meanwhile: import it again")
-
-func setName(s *image.Store, name, id string) error {
-	fd, err := hostpath.DirBeneath(s.FD, image.NamesDir)
-	if err != nil {
-		return failed(s, image.NamesDir, err)
-	}
-	defer unix.Close(fd)
-	d, err := hostpath.NewDraft(fd, 0o600)
-	if err != nil {
-		return failed(s, image.NamesDir, err)
-	}
-	if _, err = d.Write([]byte(id + "\n")); err == nil {
-		err = d.Place(image.Normal(name), true)
-	}
-	if cerr := d.Close(err == nil); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return failed(s, image.NamesDir+"/"+name, err)
-	}
-	return nil
-}
-
 // share puts the image's contents where the next import finds them. It is no part
 // of the image: what cannot be put there is only not shared.
 func (w *Work) share(t *tree.Tree) error {
@@ -235,10 +175,24 @@ func (w *Work) share(t *tree.Tree) error {
 		}
 		w.known[n.Key()] = false
 		at := shelf(n.Key())
+		if w.harmed[n.Key()] {
+			w.reshelve(n.Key(), at)
+			return nil
+		}
 		err := unix.Linkat(w.blobs, n.Key(), w.files, at, 0)
 		if err == unix.ENOENT && unix.Mkdirat(w.files, at[:2], 0o700) == nil {
 			_ = unix.Linkat(w.blobs, n.Key(), w.files, at, 0)
 		}
 		return nil
 	})
+}
+
+// reshelve puts a whole content in the place of a damaged one, by a rename: what
+// has the old one open or mounted keeps it as it is.
+func (w *Work) reshelve(key, at string) {
+	const name = "whole"
+	if unix.Linkat(w.blobs, key, w.dir, name, 0) == nil {
+		_ = unix.Renameat(w.dir, name, w.files, at)
+		_ = unix.Unlinkat(w.dir, name, 0)
+	}
 }

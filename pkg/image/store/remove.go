@@ -2,6 +2,7 @@ package store
 
 import (
 	"os"
+	"slices"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -13,43 +14,64 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Removable is the digest that a name or digest means to Remove: "" for a name that
+// means nothing, which can be taken away as well.
+func Removable(s *image.Store, ref string) (string, error) {
+	name := image.Normal(ref)
+	id, err := s.Resolve(ref)
+	if err != nil && image.CheckName(name) == nil {
+		if _, why := s.Meaning(name); why == image.ErrDigest {
+			return "", nil
+		}
+	}
+	if err != nil || name != ref || !image.IsDigest(ref) {
+		return id, err
+	}
+	var st unix.Stat_t
+	if unix.Fstatat(s.FD, dirOf(id), &st, unix.AT_SYMLINK_NOFOLLOW) == unix.ENOENT {
+		return "", image.ErrNone
+	}
+	return id, nil
+}
+
 // Remove takes a name away, and the image when no other name means it. By a
-// digest it takes the image and all its names away. One that a run uses stays.
-func Remove(s *image.Store, ref string) (removed string, err error) {
+// digest it takes the image and its name away; all its names, if force says so.
+// One that a run uses stays.
+func Remove(s *image.Store, ref string, force bool) (removed string, err error) {
 	l, err := lock(s)
 	if err != nil {
 		return "", err
 	}
 	defer l.Close()
-	id, err := s.Resolve(ref)
-	if name := image.Normal(ref); err != nil && image.CheckName(name) == nil {
-		if _, why := s.Meaning(name); why == image.ErrDigest {
-			return "", unname(s, name)
-		}
-	}
-	if err != nil {
-		return "", err
-	}
-	others, err := namesOf(s, id)
+	id, err := Removable(s, ref)
 	if err != nil {
 		return "", err
 	}
 	mine := image.Normal(ref)
-	if !strings.HasPrefix(ref, image.DigestPrefix) {
-		for _, n := range others {
-			if n != mine {
-				return "", unname(s, mine)
-			}
-		}
-		others = []string{mine}
+	if id == "" {
+		return "", unname(s, mine)
 	}
-	held, err := hold(s, id)
+	names, err := NamesOf(s, id)
+	if err != nil {
+		return "", err
+	}
+	if !strings.HasPrefix(ref, image.DigestPrefix) {
+		if slices.ContainsFunc(names, func(n string) bool { return n != mine }) {
+			return "", unname(s, mine)
+		}
+		names = []string{mine}
+	} else if len(names) > 1 && !force {
+		return "", refusal.Newf("image %s has %d names: %s", id, len(names), strings.Join(names[:min(len(names), 8)], ", ")).
+			Hint("sandglass image rm %s   # one of them", names[0]).
+			Hint("sandglass image rm --force %s   # all of them, and the image", id)
+	}
+	held, err := hold(s, id, ref)
 	if err != nil {
 		return "", err
 	}
 	defer held.Close()
 	// First the names: whoever kills this leaves none that means nothing.
-	for _, n := range others {
+	for _, n := range names {
 		if err := unname(s, n); err != nil {
 			return "", err
 		}
@@ -62,8 +84,8 @@ func Remove(s *image.Store, ref string) (removed string, err error) {
 	return id, discard(s, gone)
 }
 
-// namesOf are the names that mean an image.
-func namesOf(s *image.Store, id string) ([]string, error) {
+// NamesOf are the names that mean an image.
+func NamesOf(s *image.Store, id string) ([]string, error) {
 	all, err := s.Names()
 	if err != nil {
 		return nil, err
@@ -93,14 +115,14 @@ func dirOf(id string) string {
 
 // hold keeps runs from an image that is to be removed, until it is closed. One that
 // a run uses already is refused; one that is broken nobody can run.
-func hold(s *image.Store, id string) (*os.File, error) {
+func hold(s *image.Store, id, ref string) (*os.File, error) {
 	fd, err := hostpath.Beneath(s.FD, dirOf(id)+"/"+image.MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil // whose Close does nothing
 	}
 	if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		unix.Close(fd)
-		return nil, refusal.Newf("image %s is in use by a run", id).Hint("sandglass image rm %s   # again, when the run has ended", id)
+		return nil, refusal.Newf("image %s is in use by a run", id).Hint("sandglass image rm %s   # again, when the run has ended", refusal.Shell(ref))
 	}
 	return os.NewFile(uintptr(fd), image.MetaFile), nil
 }
@@ -200,14 +222,14 @@ func Prune(s *image.Store) (Pruned, error) {
 		return p, err
 	}
 	for _, id := range all {
-		names, err := namesOf(s, id)
+		names, err := NamesOf(s, id)
 		if err != nil {
 			return p, err
 		}
 		if len(names) > 0 {
 			continue
 		}
-		held, err := hold(s, id)
+		held, err := hold(s, id, id)
 		if err != nil {
 			continue // a run uses it
 		}

@@ -132,20 +132,20 @@ func TestImagesShareContents(t *testing.T) {
 		t.Errorf("a name that is taken: %v", err)
 	}
 	for _, ref := range []string{"one", "two:1.0"} {
-		if _, err := Remove(s, ref); err != nil {
+		if _, err := Remove(s, ref, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got, want := have(t, s), "images/"+one[7:11]+" names/again"; got != want {
 		t.Errorf("left: %s, want %s", got, want)
 	}
-	if _, err := Remove(s, one[:19]); err != nil {
+	if _, err := Remove(s, one[:19], false); err != nil {
 		t.Fatal(err)
 	}
 	if got, n := have(t, s), shared(t, s); got != "" || n != 0 {
 		t.Errorf("left after all was removed: %q and %d contents", got, n)
 	}
-	if _, err := Remove(s, "one"); !errors.Is(err, image.ErrNone) {
+	if _, err := Remove(s, "one", false); !errors.Is(err, image.ErrNone) {
 		t.Errorf("removed again: %v", err)
 	}
 }
@@ -221,7 +221,7 @@ func TestImageInUseStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Remove(s, "x"); err == nil || err.Error() != "image "+id+" is in use by a run" {
+	if _, err := Remove(s, "x", false); err == nil || err.Error() != "image "+id+" is in use by a run" {
 		t.Errorf("removed an image in use: %v", err)
 	}
 	if err := unname(s, "x"); err != nil {
@@ -295,7 +295,7 @@ func TestChangedSettings(t *testing.T) {
 	if _, err := s.Find("x"); err == nil || !strings.HasSuffix(err.Error(), "its content is not what its digest says") {
 		t.Errorf("a changed image.json: %v", err)
 	}
-	if _, err := Remove(s, "x"); err != nil {
+	if _, err := Remove(s, "x", false); err != nil {
 		t.Errorf("a broken image cannot be removed: %v", err)
 	}
 }

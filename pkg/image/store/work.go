@@ -85,6 +85,9 @@ type Work struct {
 	blobs int // contents, by their key
 	files int // STORE/files
 	known map[string]bool
+
+	harmed map[string]bool // on the shelf, and not what their key says
+
 	buf   bytes.Buffer
 	count int
 }
@@ -96,7 +99,7 @@ func Begin(s *image.Store) (*Work, error) {
 		return nil, err
 	}
 	defer l.Close()
-	w := &Work{store: s, temp: -1, dir: -1, blobs: -1, files: -1, known: map[string]bool{}}
+	w := &Work{store: s, temp: -1, dir: -1, blobs: -1, files: -1, known: map[string]bool{}, harmed: map[string]bool{}}
 	if err := w.open(); err != nil {
 		w.Close()
 		return nil, failed(s, image.TempDir, err)
@@ -252,7 +255,7 @@ func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error)
 		sum := sha256.Sum256(w.buf.Bytes())
 		hex := hex.EncodeToString(sum[:])
 		key := tree.Key(hex, mode, mtime)
-		if w.have(key, n, mode) {
+		if w.have(key, hex, n, mode) {
 			return hex, n, nil
 		}
 		w.known[key] = true
@@ -266,7 +269,7 @@ func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error)
 		return "", 0, err
 	}
 	key := tree.Key(hex, mode, mtime)
-	if w.have(key, n, mode) {
+	if w.have(key, hex, n, mode) {
 		return hex, n, unix.Unlinkat(w.blobs, name, 0)
 	}
 	w.known[key] = true
@@ -277,17 +280,25 @@ func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error)
 func shelf(key string) string { return key[:2] + "/" + key }
 
 // have says that a content is there already: from this import, or from another
-// image, whose file then gets one name more.
-func (w *Work) have(key string, size int64, mode uint32) bool {
+// image, whose file then gets one name more. That one is read first: a byte that a
+// disk has lost would be in each later image too, from its birth.
+func (w *Work) have(key, sum string, size int64, mode uint32) bool {
 	if w.known[key] {
 		return true
 	}
 	var st unix.Stat_t
-	if unix.Fstatat(w.files, shelf(key), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+	if w.harmed[key] || unix.Linkat(w.files, shelf(key), w.blobs, key, 0) != nil {
 		return false
 	}
-	good := st.Mode == unix.S_IFREG|mode && st.Size == size && int(st.Uid) == os.Geteuid()
-	if !good || unix.Linkat(w.files, shelf(key), w.blobs, key, 0) != nil {
+	err := unix.Fstatat(w.blobs, key, &st, unix.AT_SYMLINK_NOFOLLOW)
+	good := err == nil && st.Mode == unix.S_IFREG|mode && st.Size == size && int(st.Uid) == os.Geteuid()
+	if good {
+		got, err := hashFile(w.blobs, key)
+		good = err == nil && got == sum
+	}
+	if !good {
+		w.harmed[key] = true
+		_ = unix.Unlinkat(w.blobs, key, 0) // the write that follows fails where it stays
 		return false
 	}
 	w.known[key] = true
