@@ -81,7 +81,7 @@ func TestForeignPathToTheStore(t *testing.T) {
 			put(data)
 			h.refused(want, "list")
 			h.refused(want, "import", "--name", "x", text)
-			if o := h.run("true"); o.Exit != 125 || !strings.Contains(o.Stderr, "\nhint: sandglass run -- true ") {
+			if o := h.run("true"); o.Exit != 125 || !strings.Contains(o.Stderr, "\nhint: "+strings.Join(append([]string{"sandglass", "run"}, who.Flags()...), " ")+" -- true ") {
 				t.Errorf("run with %s: exit %d, %s", data, o.Exit, o.Stderr)
 			}
 			if o := h.run("--image", "x", "--", "true"); o.Exit != 125 || !strings.Contains(o.Result.Error, want) {
