@@ -53,7 +53,7 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 		}
 		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
 		if !strings.HasPrefix(a, "--") || !slices.Contains(allowed, name) {
-			return nil, refusal.Newf("image %s: unknown flag %s", verb, refusal.Word(a)).Hint("sandglass image --help")
+			return nil, refusal.Newf("image %s: unknown flag %s", verb, refusal.Word(a)).Hint("sandglass image %s --help", verb)
 		}
 		if seen[name] {
 			return nil, refusal.Newf("image %s: --%s is given twice", verb, name)
@@ -61,7 +61,7 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 		seen[name] = true
 		if isSwitch := name == "force" || name == "json"; !isSwitch && !has {
 			if len(args) == 0 {
-				return nil, refusal.Newf("image %s: --%s needs a value", verb, name).Hint("sandglass image --help")
+				return nil, refusal.Newf("image %s: --%s needs a value", verb, name).Hint("sandglass image %s --help", verb)
 			}
 			value, args = args[0], args[1:]
 		} else if isSwitch && has {
@@ -72,7 +72,7 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 		}
 	}
 	if n := len(o.rest); takes.n >= 0 && n != takes.n || takes.n == -1 && n == 0 {
-		return nil, refusal.Newf("image %s: it takes %s", verb, takes.what).Hint("sandglass image %s %s", verb, takes.what)
+		return nil, count(verb, o.rest, takes.what)
 	}
 	return o, nil
 }

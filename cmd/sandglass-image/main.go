@@ -29,7 +29,7 @@ func dispatch(args []string) int {
 		return refusal.ExitRefused
 	}
 	if slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" }) || args[0] == "help" {
-		return emit(usage())
+		return emit(helpOn(args))
 	}
 	verbs := map[string]func([]string) (int, error){
 		"import": importVerb, "list": listVerb, "ls": listVerb, "show": showVerb, "verify": verifyVerb,
@@ -37,7 +37,7 @@ func dispatch(args []string) int {
 	}
 	verb := verbs[args[0]]
 	if verb == nil {
-		return fail(refusal.Newf("image: unknown command %s", refusal.Word(args[0])).Hint("sandglass image --help"))
+		return fail(unknown(args[0], args[1:]))
 	}
 	code, err := verb(args[1:])
 	if err != nil {

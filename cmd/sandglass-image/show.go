@@ -9,7 +9,6 @@ import (
 	"sandglass/pkg/image"
 	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/store"
-	"sandglass/pkg/policy"
 )
 
 // listed is one image of list --json.
@@ -45,7 +44,7 @@ func listVerb(args []string) (int, error) {
 			fmt.Fprintf(&b, "%-24s %s\n", l.Name, refusal.Line(l.Error))
 			continue
 		}
-		fmt.Fprintf(&b, "%-24s %s %8d files %8s\n", l.Name, l.ID[:len(image.DigestPrefix)+12], l.Files, policy.FormatSize(l.Bytes))
+		fmt.Fprintf(&b, "%-24s %s %14s %9s\n", l.Name, l.ID[:len(image.DigestPrefix)+12], plural(int(l.Files), "file"), size(l.Bytes))
 	}
 	return emit(b.String()), nil
 }
@@ -118,6 +117,21 @@ func showVerb(args []string) (int, error) {
 	return emit(describe(img, m)), nil
 }
 
+// size is for people.
+func size(n int64) string {
+	f, unit := float64(n), "B"
+	for _, u := range []string{"kB", "MB", "GB", "TB"} {
+		if f < 1000 {
+			break
+		}
+		f, unit = f/1000, u
+	}
+	if unit == "B" {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", f, unit)
+}
+
 // describe is an image for people. Every word of the image's own is quoted.
 func describe(img *image.Image, m *manifest.Manifest) string {
 	var b strings.Builder
@@ -135,14 +149,24 @@ func describe(img *image.Image, m *manifest.Manifest) string {
 	if img.OS != "" {
 		line("for", "%s/%s", refusal.Word(img.OS), refusal.Word(img.Architecture))
 	}
-	line("files", "%d, %s, in %d directories, and %d links", img.Files, policy.FormatSize(img.Bytes), img.Dirs, img.Links)
+	line("files", "%d, %s, in %d directories, and %d links", img.Files, size(img.Bytes), img.Dirs, img.Links)
 	c := &img.Config
 	for _, e := range c.Env {
 		line("env", "%s", refusal.Word(e))
 	}
-	line("entrypoint", "%s", words(c.Entrypoint))
-	line("command", "%s", words(c.Cmd))
-	line("workdir", "%s", words([]string{c.WorkingDir}))
+	set := func(name string, list []string, without string) {
+		if len(list) > 0 {
+			without = words(list)
+		}
+		line(name, "%s", without)
+	}
+	set("entrypoint", c.Entrypoint, "none")
+	set("command", c.Cmd, "none")
+	if c.WorkingDir == "" {
+		set("workdir", nil, "/work, for it names none")
+	} else {
+		set("workdir", []string{c.WorkingDir}, "")
+	}
 	if c.User != "" {
 		line("user", "%s: not obeyed, --user says who a program is", refusal.Word(c.User))
 	}
@@ -153,7 +177,7 @@ func describe(img *image.Image, m *manifest.Manifest) string {
 		line("package", "%s %s %s", refusal.Word(p.Name), refusal.Word(p.Version), refusal.Word(p.Architecture))
 	}
 	for i, l := range img.Layers {
-		line("layer", "%d %s %s", i+1, l.Digest, policy.FormatSize(l.Bytes))
+		line("layer", "%d %s %s", i+1, l.Digest, size(l.Bytes))
 	}
 	some := func(name, what string, s *image.Some) {
 		if s.Count == 0 {

@@ -21,6 +21,10 @@ func importVerb(args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if o.rest[0] == "-" {
+		return 0, refusal.Newf("image import: stdin is not read, for an archive is read more than once: give a file").
+			Hint("docker save python:3.12 > image.tar && sandglass image import --name python:3.12 image.tar")
+	}
 	name := o.name
 	if name == "" {
 		if name, err = defaultName(o.rest[0]); err != nil {
@@ -72,7 +76,7 @@ func personal() bool {
 func open() (*image.Store, error) {
 	s, err := image.Open()
 	if errors.Is(err, image.ErrNone) {
-		return nil, nil
+		return nil, reachable()
 	}
 	return s, err
 }
@@ -237,8 +241,22 @@ func pruneVerb(args []string) (int, error) {
 	for _, id := range p.Images {
 		fmt.Fprintf(&b, "removed %s\n", id)
 	}
-	fmt.Fprintf(&b, "%d images and %d unused contents removed\n", len(p.Images), p.Files)
+	for _, n := range p.Names {
+		fmt.Fprintf(&b, "removed the name %s, which meant no image\n", refusal.Word(n))
+	}
+	if p.Work > 0 {
+		fmt.Fprintf(&b, "removed the leftovers of %s\n", plural(p.Work, "killed import"))
+	}
+	fmt.Fprintf(&b, "%s and %s removed\n", plural(len(p.Images), "image"), plural(int(p.Files), "unused content"))
 	return emit(b.String()), nil
+}
+
+// plural is how many there are of something.
+func plural(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
 }
 
 func exportVerb(args []string) (int, error) {

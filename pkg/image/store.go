@@ -97,9 +97,11 @@ func OpenAt(at string) (*Store, error) {
 	}
 	if err := Private(fd); err != nil {
 		unix.Close(fd)
-		return nil, refusal.Newf("image store %s: %v", refusal.Word(real), err).
-			Hint("ls -ld -- %s", refusal.Shell(real)).
-			Hint("chmod 700 -- %s   # if it is yours", refusal.Shell(real))
+		r := refusal.Newf("image store %s: %v", refusal.Word(real), err).Hint("ls -ld -- %s", refusal.Shell(real))
+		if err == errOwner {
+			return nil, r.Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
+		}
+		return nil, r.Hint("chmod 700 -- %s", refusal.Shell(real))
 	}
 	return &Store{Path: real, FD: fd}, nil
 }

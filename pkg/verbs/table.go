@@ -119,7 +119,7 @@ func image() Verb {
 		Name: "image", Help: "import and build images, list, show, verify, export and remove them",
 		Forms: []string{
 			"image import [FLAGS] FILE|DIR", "image build [FLAGS] RECIPE", "image from-host [FLAGS] COMMAND...", "image list [--json]", "image show [--json] IMAGE", "image verify [IMAGE...]",
-			"image rm IMAGE...", "image prune", "image export IMAGE DIR",
+			"image rm [--force] IMAGE...", "image prune", "image export IMAGE DIR",
 		},
 		About: `Images that sandglass run IMAGE runs a program in, see docs/IMAGES.md. An IMAGE is a
 name, or sha256: and at least twelve digits of its digest. The store is

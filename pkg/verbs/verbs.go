@@ -66,6 +66,26 @@ func (v Verb) Usage() string {
 	return b.String()
 }
 
+// SubUsage is what --help prints of one of Sub, "" for none of that name.
+func (v Verb) SubUsage(name string) string {
+	for _, s := range v.Sub {
+		if s.Name != name {
+			continue
+		}
+		one := Verb{Name: s.Name, Flags: s.Flags}
+		for _, f := range v.Forms {
+			if strings.HasPrefix(f+" ", v.Name+" "+name+" ") {
+				one.Forms = append(one.Forms, f)
+			}
+		}
+		var b strings.Builder
+		policy.Explain(&b, "", s.Help, 0, width)
+		one.About = strings.TrimPrefix(b.String(), "\n")
+		return one.Usage()
+	}
+	return ""
+}
+
 // column is where the help of the flags starts.
 func (v Verb) column() int {
 	at := column

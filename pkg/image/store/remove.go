@@ -205,6 +205,8 @@ func unshare(s *image.Store, at string) bool {
 // Pruned is what Prune removed.
 type Pruned struct {
 	Images []string
+	Names  []string // which meant no image
+	Work   int      // directories of killed imports
 	Files  int64
 }
 
@@ -243,12 +245,12 @@ func Prune(s *image.Store) (Pruned, error) {
 		}
 		p.Images = append(p.Images, id)
 	}
-	if err := meaningless(s); err != nil {
+	if p.Names, err = meaningless(s); err != nil {
 		return p, err
 	}
 	temp, err := hostpath.DirBeneath(s.FD, image.TempDir)
 	if err == nil {
-		err = sweep(temp)
+		p.Work, err = sweep(temp)
 		unix.Close(temp)
 	}
 	if err != nil {
@@ -259,16 +261,17 @@ func Prune(s *image.Store) (Pruned, error) {
 
 // meaningless removes names whose image is not there, and what a change of one that
 // was killed has left. The store is locked, so nobody is at it.
-func meaningless(s *image.Store) error {
+func meaningless(s *image.Store) (gone []string, err error) {
 	dir, err := hostpath.DirBeneath(s.FD, image.NamesDir)
 	if err != nil {
-		return failed(s, image.NamesDir, err)
+		return gone, failed(s, image.NamesDir, err)
 	}
 	defer unix.Close(dir)
 	names, err := list(dir)
 	if err != nil {
-		return failed(s, image.NamesDir, err)
+		return gone, failed(s, image.NamesDir, err)
 	}
+	slices.Sort(names)
 	for _, n := range names {
 		var st unix.Stat_t
 		id, err := s.Meaning(n)
@@ -279,13 +282,16 @@ func meaningless(s *image.Store) error {
 		case err == nil && image.CheckName(n) == nil:
 			continue
 		case err != nil && err != unix.ENOENT && err != image.ErrDigest && err != image.ErrNone:
-			return failed(s, image.NamesDir+"/"+n, err)
+			return gone, failed(s, image.NamesDir+"/"+n, err)
 		}
 		if err := unname(s, n); err != nil {
-			return err
+			return gone, err
+		}
+		if image.CheckName(n) == nil {
+			gone = append(gone, n)
 		}
 	}
-	return nil
+	return gone, nil
 }
 
 func (p *Pruned) shelves(s *image.Store) error {

@@ -111,7 +111,7 @@ func (w *Work) open() (err error) {
 	if w.temp, err = hostpath.DirBeneath(w.store.FD, image.TempDir); err != nil {
 		return err
 	}
-	if err := sweep(w.temp); err != nil {
+	if _, err := sweep(w.temp); err != nil {
 		return err
 	}
 	if w.files, err = hostpath.DirBeneath(w.store.FD, image.FilesDir); err != nil {
@@ -147,11 +147,11 @@ func freshDir(in int) (string, error) {
 	}
 }
 
-// sweep removes work whose lock nobody holds: its worker is dead.
-func sweep(temp int) error {
+// sweep removes work whose lock nobody holds: its worker is dead. It says of how many.
+func sweep(temp int) (n int, err error) {
 	names, err := list(temp)
 	if err != nil {
-		return err
+		return n, err
 	}
 	for _, name := range names {
 		fd, err := hostpath.DirBeneath(temp, name)
@@ -160,13 +160,14 @@ func sweep(temp int) error {
 		}
 		if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) == nil {
 			err = removeAll(temp, name)
+			n++
 		}
 		unix.Close(fd)
 		if err != nil {
-			return err
+			return n, err
 		}
 	}
-	return nil
+	return n, nil
 }
 
 // list is what is in an open directory.

@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sandglass/internal/refusal"
+	"sandglass/pkg/image"
+	"sandglass/pkg/verbs"
+)
+
+// docker are the words that docker has for the same, with ours.
+var docker = map[string]string{
+	"load": "import", "rmi": "rm", "remove": "rm", "delete": "rm", "inspect": "show", "history": "show", "images": "list", "save": "export",
+}
+
+// unknown is the refusal of a word that is no verb. What people know from docker is
+// told with the words for it, as one that can be pasted.
+func unknown(word string, args []string) *refusal.Error {
+	r := refusal.Newf("image: unknown command %s", refusal.Word(word))
+	if our := docker[word]; our != "" {
+		return r.Hint("sandglass image %s%s", our, shell(args))
+	}
+	switch word {
+	case "pull":
+		r.What = "image: no registry is asked for images: save it where docker is, or build it of packages"
+		ref := "python:3.12"
+		if len(args) == 1 && !strings.HasPrefix(args[0], "-") {
+			ref = args[0]
+		}
+		base := ref[strings.LastIndexByte(ref, '/')+1:]
+		if image.CheckName(base) != nil {
+			base = "NAME"
+		}
+		return r.Hint("docker save %s > image.tar && sandglass image import --name %s image.tar", refusal.Shell(ref), base).
+			Hint("sandglass image build python   # or static, bash, node, go, java")
+	case "tag":
+		r.What = "image: a name is given where an image is made"
+		return r.Hint("sandglass image import --name NAME FILE   # the same FILE again costs no room")
+	}
+	return r.Hint("sandglass image --help")
+}
+
+// shell are words to paste.
+func shell(args []string) string {
+	var b strings.Builder
+	for _, a := range args {
+		b.WriteString(" " + refusal.Shell(a))
+	}
+	return b.String()
+}
+
+// count is the refusal of too many words or too few.
+func count(verb string, rest []string, what string) *refusal.Error {
+	r := refusal.Newf("image %s: it takes %s", verb, what)
+	switch {
+	case verb == "list" && len(rest) == 1:
+		return r.Hint("sandglass image show %s", refusal.Shell(rest[0]))
+	case verb == "prune" && len(rest) > 0:
+		return r.Hint("sandglass image rm%s", shell(rest))
+	case verb == "import" && len(rest) == 2 && image.CheckName(rest[1]) == nil:
+		return r.Hint("sandglass image import --name %s %s", refusal.Shell(rest[1]), refusal.Shell(rest[0]))
+	case what == none.what:
+		return r.Hint("sandglass image %s", verb)
+	}
+	return r.Hint("sandglass image %s %s", verb, what).Hint("sandglass image %s --help", verb)
+}
+
+// helpOn is what --help prints: of one verb, or of all.
+func helpOn(args []string) string {
+	all := verbs.Find("image")
+	for _, a := range args {
+		if text := all.SubUsage(a); text != "" {
+			return text
+		}
+		if !strings.HasPrefix(a, "-") && a != "help" {
+			break
+		}
+	}
+	return all.Usage()
+}
+
+// reachable refuses a store that is there, or may be, and cannot be looked at: "no
+// images" would be a lie.
+func reachable() error {
+	at, err := image.Locate(os.Getenv)
+	if err != nil {
+		return nil // who has no home has no images
+	}
+	if _, err := os.Stat(at); !errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	return refusal.Newf("image store %s: permission denied", refusal.Word(at)).
+		Hint("ls -ld -- %s", refusal.Shell(filepath.Dir(at))).
+		Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
+}

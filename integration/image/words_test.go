@@ -1,0 +1,93 @@
+package image
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+// Words of docker's, and words too many, are answered with a line to paste.
+func TestWordsThatAreNone(t *testing.T) {
+	h := newHome(t, testkit.AsRoot(t))
+	for args, want := range map[string]string{
+		"load x.tar":       "image: unknown command load\nhint: sandglass image import x.tar",
+		"rmi a b":          "image: unknown command rmi\nhint: sandglass image rm a b",
+		"inspect a;b":      "image: unknown command inspect\nhint: sandglass image show 'a;b'",
+		"images":           "image: unknown command images\nhint: sandglass image list",
+		"save a out":       "image: unknown command save\nhint: sandglass image export a out",
+		"lsit":             "image: unknown command lsit\nhint: sandglass image --help",
+		"list python3":     "image list: it takes no arguments\nhint: sandglass image show python3",
+		"list a b":         "image list: it takes no arguments\nhint: sandglass image list",
+		"prune x y":        "image prune: it takes no arguments\nhint: sandglass image rm x y",
+		"import x.tar x:1": "image import: it takes FILE|DIR\nhint: sandglass image import --name x:1 x.tar",
+		"show":             "image show: it takes IMAGE\nhint: sandglass image show IMAGE\nhint: sandglass image show --help",
+		"show --nope":      "image show: unknown flag --nope\nhint: sandglass image show --help",
+		"rm nosuch":        "there is no image nosuch\nhint: sandglass image list",
+		"show no/such":     "there is no image no/such\nhint: sandglass image list",
+		"show nosuch":      "there is no image nosuch\nhint: sandglass image list\nhint: sandglass image import --name nosuch FILE",
+		"import --name x -": "image import: stdin is not read, for an archive is read more than once: give a file\n" +
+			"hint: docker save python:3.12 > image.tar && sandglass image import --name python:3.12 image.tar",
+		"pull docker.io/library/node:20": "image: no registry is asked for images: save it where docker is, or build it of packages\n" +
+			"hint: docker save docker.io/library/node:20 > image.tar && sandglass image import --name node:20 image.tar\n" +
+			"hint: sandglass image build python   # or static, bash, node, go, java",
+	} {
+		h.says(125, "sandglass: error: "+want+"\n", strings.Fields(args)...)
+	}
+	if exit, out, errs := h.image("rm", "--help"); exit != 0 || errs != "" || out != "usage: sandglass image rm [--force] IMAGE...\n\n"+
+		"takes names away, and images that have no other. One that a run uses stays\n\n  --force   of a digest: all its names\n" {
+		t.Errorf("exit %d, %q, %q", exit, out, errs)
+	}
+}
+
+// What a prune takes away it counts.
+func TestPruneCounts(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		h := newHome(t, who)
+		h.bring("x", archive(t, file("a", 0o644, "1")))
+		if _, out, _ := h.image("list"); !strings.HasSuffix(out, "        1 file       1 B\n") {
+			t.Errorf("list: %q", out)
+		}
+		for path, text := range map[string]string{"names/gone": "sha256:" + digest(nil) + "\n", "names/x": ""} {
+			if err := os.WriteFile(h.dir+"/sandglass/"+path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chown(h.dir+"/sandglass/"+path, who.UID, who.GID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Mkdir(h.dir+"/sandglass/tmp/killed", 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chown(h.dir+"/sandglass/tmp/killed", who.UID, who.GID); err != nil {
+			t.Fatal(err)
+		}
+		id := strings.TrimPrefix(h.one("image.json"), h.dir+"/sandglass/images/")[:64]
+		want := "removed sha256:" + id + "\nremoved the name gone, which meant no image\nremoved the name x, which meant no image\n" +
+			"removed the leftovers of 1 killed import\n1 image and 0 unused contents removed\n"
+		if exit, out, errs := h.image("prune"); exit != 0 || out != want {
+			t.Errorf("exit %d, %q, %s, want %q", exit, out, errs, want)
+		}
+	})
+}
+
+// A store that cannot be looked at is not one without images.
+func TestClosedStoreIsTold(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		if who.IsRoot() {
+			return // to whom nothing is closed
+		}
+		h := newHome(t, who)
+		closed := testkit.Dir(t) + "/closed"
+		if err := os.Mkdir(closed, 0o000); err != nil {
+			t.Fatal(err)
+		}
+		h.set = []string{"XDG_DATA_HOME=" + closed + "/data"}
+		want := "sandglass: error: image store " + closed + "/data/sandglass: permission denied\n" +
+			"hint: ls -ld -- " + closed + "/data\nhint: export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own\n"
+		for _, verb := range []string{"list", "prune", "verify"} {
+			h.says(125, want, verb)
+		}
+	})
+}
