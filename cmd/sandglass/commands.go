@@ -48,9 +48,7 @@ func dispatch(args []string) int {
 		return fail(refusal.Newf("unknown flag %q: the flags of a run follow the word run", args[0]).
 			Hint("sandglass run --help").Hint("sandglass --help"))
 	}
-	return fail(refusal.Newf("unknown command %q", args[0]).
-		Hint("sandglass run -- %s   # to run it in a sandbox", shown(args)).
-		Hint("sandglass --help"))
+	return fail(notACommand(args))
 }
 
 // onlyJSON reads the arguments of a command that takes nothing but --json.

@@ -90,6 +90,9 @@ func finish(p *policy.Parsed, res *sandbox.Result, err error, to sink) int {
 		remark(p, res)
 		explainDenials(p, res)
 	}
+	if err != nil && res.Outcome == result.Refused && code == refusal.ExitNotFound {
+		res.Hints = p.NotFound(res.Error, res.Hints)
+	}
 	switch {
 	case err != nil && res.Outcome == result.Refused:
 		printError(os.Stderr, res.Error, hinted(res.Hints))

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +61,32 @@ func TestNotInTheImage(t *testing.T) {
 			told{"x /opt/f", 126, "not executable: /opt/f", []string{"RUN --image x -- cat -- /opt/f   # to read it", "RUN --image x -- sh /opt/f   # if it is a shell script"}},
 			told{"--entrypoint /bin entry", 126, "not executable: /bin is a directory", []string{"RUN --entrypoint '' --image entry -- ls -- /bin   # what it holds"}},
 			told{"-v /usr:/opt/data x true", 125, "mount target /opt/data: the target is not there, and making it would change image x", []string{"give the mount a target of its own, such as /task"}},
+		)
+	})
+}
+
+// Words that mean another image, a file of this host, a flag or a command are told from
+// a command that is not there.
+func TestWordsOfAnImageLine(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		h := newHome(t, who)
+		h.bring("x", busybox(t))
+		h.bring("host-python3:1", busybox(t))
+		h.bring("env", busybox(t))
+		script := testkit.Dir(t) + "/s.py"
+		if err := os.WriteFile(script, []byte("print(1)\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		const ls = "RUN -- ls /usr/bin   # the commands that are inside"
+		h.tells(
+			told{"host-pyhton3 python3 x", 127, "command not found: host-pyhton3", []string{"RUN host-python3:1 python3 x   # an image that is here", ls}},
+			told{"nosuch", 127, "command not found: nosuch", []string{ls, "sandglass image list   # if it is to be an image"}},
+			told{"-- nosuch", 127, "command not found: nosuch", []string{ls}},
+			told{"x " + script, 127, "command not found: " + script + ": not in image x",
+				[]string{"RUN --image x " + script + "   # the file of this host, in the image", "ls -ld -- ROOT" + script + "   # where image x is on this host"}},
+			told{"x -e A=1 sh", 125, `"-e" after the image x: flags go before the image`, []string{"RUN -e A=1 x sh"}},
+			told{"env -i ls", 125, `env is an image here, and "-i" no command in it: flags go before the image`,
+				[]string{"RUN -- env -i ls   # the command, not the image of its name", "RUN -i env ls"}},
 		)
 	})
 }

@@ -190,6 +190,19 @@ func Lookup(ref string) (string, Config, error) {
 	return img.ID, img.Config, img.Fits(ref)
 }
 
+// All are the names and the digests of the images that this user has; none where that
+// cannot be told, for they are for hints.
+func All() (names, ids []string) {
+	s, err := Open()
+	if err != nil {
+		return nil, nil
+	}
+	defer s.Close()
+	names, _ = s.Names()
+	ids, _ = s.Images()
+	return names, ids
+}
+
 // Fits refuses an image that this machine cannot run.
 func (m *Meta) Fits(ref string) error {
 	if m.OS != "" && m.OS != runtime.GOOS || m.Architecture != "" && m.Architecture != runtime.GOARCH {

@@ -60,6 +60,9 @@ func testHost() Host {
 			return v, ok
 		},
 		Image: testImage,
+		Images: func() (names, ids []string) {
+			return []string{"app:1.0", "bare", "host-python3", "python3", "set"}, []string{image.DigestPrefix + strings.Repeat("5e", 32)}
+		},
 	}
 }
 

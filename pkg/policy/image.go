@@ -21,8 +21,11 @@ func (h Host) namedImage(p *Parsed) error {
 	}
 	found, err := h.imported(p, name)
 	if err == nil && !found {
-		return refusal.Newf("--image: %s is neither host, a directory nor an image that was imported", quote(name)).
-			Hint("sandglass image list").
+		e := refusal.Newf("--image: %s is neither host, a directory nor an image that was imported", quote(name))
+		if near := h.near(name); near != "" {
+			e.Hint("--image %s   # an image that is here", refusal.Shell(near))
+		}
+		return e.Hint("sandglass image list").
 			Hint("--image host").
 			Hint("--image %s   # if it is a directory", refusal.Shell("./"+name))
 	}
@@ -48,6 +51,21 @@ func (h Host) imported(p *Parsed, ref string) (bool, error) {
 	return true, nil
 }
 
+// noCommand is the refusal of an image without a word to run.
+func (p *Parsed) noCommand() error {
+	flags, name := p.Spec.Flags(), p.Spec.ImageName
+	if name == "" {
+		name = p.Spec.Image
+	}
+	name = refusal.Shell(name)
+	if c := &p.pending.config; p.pending.entrypoint != nil && len(c.Entrypoint)+len(c.Cmd) > 0 {
+		return refusal.Newf("nothing to run: --entrypoint takes the place of the image's own command, and none follows").
+			Hint("%s %s   # the image's own", flags, name).
+			Hint("%s --entrypoint '' %s COMMAND", flags, name)
+	}
+	return refusal.Newf("nothing to run: the image has no command of its own, and none follows").Hint("%s %s COMMAND", flags, name)
+}
+
 // command is what is run of words, as docker has it: the image's entrypoint, then
 // the words or, without any, the image's command. An entrypoint of the caller's
 // takes the place of both of the image's.
@@ -67,7 +85,7 @@ func (p *Parsed) command(words []string) error {
 		return nil
 	}
 	if p.Spec.Image != "host" {
-		return refusal.Newf("nothing to run: the image has no command of its own, and none follows").Hint("sandglass run IMAGE COMMAND")
+		return p.noCommand()
 	}
 	return noProgram("nothing to run")
 }

@@ -47,7 +47,7 @@ func TestImageSettings(t *testing.T) {
 	}
 	for line, want := range map[string]string{
 		"bare":                "nothing to run: the image has no command of its own, and none follows",
-		"--entrypoint= set":   "nothing to run: the image has no command of its own, and none follows",
+		"--entrypoint= set":   "nothing to run: --entrypoint takes the place of the image's own command, and none follows",
 		"--image none true":   `--image: "none" is neither host, a directory nor an image that was imported`,
 		"broken true":         "image store /s: images/x: broken",
 		"--image sha256:12 t": `--image: "sha256:12" is neither host, a directory nor an image that was imported`,

@@ -33,6 +33,7 @@ type Parsed struct {
 	Help       bool   // the help text is wanted; nothing else is filled or checked
 
 	pending *pending
+	meant   meant
 }
 
 // pending is what can only be judged when all flags are read.
@@ -61,6 +62,8 @@ type Host struct {
 	LookupEnv func(string) (string, bool)
 	// Image is the digest and the settings of an imported image; image.ErrNone for none.
 	Image func(ref string) (string, image.Config, error)
+	// Images are the names and the digests of all of them, for hints.
+	Images func() (names, ids []string)
 }
 
 // OSHost is the real one.
@@ -70,7 +73,7 @@ func OSHost() Host {
 		return f, err
 	}
 	// Not os.Getwd, which believes $PWD: a relative path then led through its links.
-	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Resolve: filepath.EvalSymlinks, Getwd: unix.Getwd, LookupEnv: os.LookupEnv, Image: image.Lookup}
+	return Host{Stdin: os.Stdin, Stat: os.Stat, Open: open, Resolve: filepath.EvalSymlinks, Getwd: unix.Getwd, LookupEnv: os.LookupEnv, Image: image.Lookup, Images: image.All}
 }
 
 // ParseRun reads the arguments that follow "sandglass run". An error is a

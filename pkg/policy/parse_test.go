@@ -248,7 +248,7 @@ func TestHelpNeedsNothingElse(t *testing.T) {
 	if p := parse(t, "--help=false true"); p.Help || p.Spec.Program.Command[0] != "true" {
 		t.Errorf("--help=false: got %+v", p)
 	}
-	if p := parse(t, "host --help"); p.Help {
+	if p := parse(t, "host ls --help"); p.Help {
 		t.Error("the program's own --help was taken")
 	}
 }

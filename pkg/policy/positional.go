@@ -57,14 +57,14 @@ func (h Host) words(p *Parsed, rest []string) error {
 		if len(afterImage(rest)) == 0 && p.pending.entrypoint == nil {
 			return noProgram("no command after the image host")
 		}
-		return p.command(afterImage(rest))
+		return h.commandIn(p, rest)
 	case slash && isDir:
 		p.Spec.Image = first
 		if len(afterImage(rest)) == 0 && p.pending.entrypoint == nil {
 			return refusal.Newf("%s is a directory and no command follows it", quote(first)).
-				Hint("sandglass run %s COMMAND", refusal.Shell(first))
+				Hint("%s %s COMMAND", p.Spec.Flags(), refusal.Shell(first))
 		}
-		return p.command(afterImage(rest))
+		return h.commandIn(p, rest)
 	}
 	if !p.pending.image && !(isFile && isSource(first)) {
 		found, err := h.imported(p, first)
@@ -75,11 +75,12 @@ func (h Host) words(p *Parsed, rest []string) error {
 			return err
 		}
 		if found {
-			return p.command(afterImage(rest))
+			p.meant = meant{host: h, image: first, words: afterImage(rest)}
+			return h.commandIn(p, rest)
 		}
 	}
 	if !p.pending.image && err != nil && isImageName(first) {
-		return noImage(first, rest[1:])
+		return h.noImage(p, rest)
 	}
 	switch {
 	case isFile && !insideAnyway(p.Spec.Image, first) && (slash || isSource(first)):
@@ -95,6 +96,9 @@ func (h Host) words(p *Parsed, rest []string) error {
 			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))).
 			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
 	default:
+		if !p.pending.image {
+			p.meant = meant{host: h, words: rest}
+		}
 		return p.command(rest)
 	}
 	return nil
@@ -129,15 +133,18 @@ func isImageName(word string) bool {
 	return !strings.Contains(word, " ") && strings.Contains(known, " "+word+" ")
 }
 
-func noImage(name string, command []string) error {
-	words := "COMMAND"
-	if len(command) > 0 {
-		words = shellWords(command)
+func (h Host) noImage(p *Parsed, rest []string) error {
+	words, flags := "COMMAND", p.Spec.Flags()
+	if len(rest) > 1 {
+		words = shellWords(rest[1:])
 	}
-	return refusal.Newf("there is no image %s: there is host, every directory, and what was imported", quote(name)).
-		Hint("sandglass image list").
-		Hint("sandglass run host %s", words).
-		Hint("sandglass run -- %s   # if it is a command", shellWords(append([]string{name}, command...)))
+	e := refusal.Newf("there is no image %s: there is host, every directory, and what was imported", quote(rest[0]))
+	if near := h.near(rest[0]); near != "" {
+		e.Hint("%s %s   # an image that is here", flags, shellWords(append([]string{near}, rest[1:]...)))
+	}
+	return e.Hint("sandglass image list").
+		Hint("%s host %s", flags, words).
+		Hint("%s -- %s   # if it is a command", flags, shellWords(rest))
 }
 
 func noProgram(what string) error {
