@@ -91,3 +91,36 @@ func TestClosedStoreIsTold(t *testing.T) {
 		}
 	})
 }
+
+// What cannot be imported or exported is told with the file that it is about.
+func TestImportHintsCanBePasted(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		h := newHome(t, who)
+		text, empty := h.file([]byte("hello\n")), h.file(nil)
+		two := archive(t, file("a", 0o644, "1"), file("b", 0o644, "22"))
+		whole, cut := h.file(two), h.file(two[:1500])
+		for _, c := range []struct {
+			want string
+			args []string
+		}{
+			{text + ": it is no archive: neither tar, nor tar packed with gzip or zstd\nhint: file -- " + text + "\n" +
+				"hint: docker save python:3.12 > python.tar   # is one, as is tar -C root -cf root.tar .", []string{text}},
+			{empty + ": it is empty, and no archive\nhint: ls -l -- " + empty, []string{empty}},
+			{cut + ": the archive is cut off\nhint: sha256sum " + cut + "   # compare it with where it came from", []string{cut}},
+			{whole + ": b: more than 2 bytes\nhint: --max-bytes 17179869184   # or more: what follows was not counted", []string{"--max-bytes", "2", whole}},
+			{whole + ": more than 1 files and directories\nhint: --max-files 400000   # or more: what follows was not counted", []string{"--max-files", "1", whole}},
+		} {
+			h.says(125, "sandglass: error: "+c.want+"\n", append([]string{"import", "--name", "x"}, c.args...)...)
+		}
+		h.says(0, "", "import", "--name", "x", whole)
+		h.says(125, "sandglass: error: /no/such: no such file or directory\nhint: mkdir -p -- /no/such\n", "export", "x", "/no/such/dir")
+		if who.IsRoot() {
+			return // who can read everything
+		}
+		dir := testkit.Dir(t)
+		if err := os.WriteFile(dir+"/closed", nil, 0o000); err != nil {
+			t.Fatal(err)
+		}
+		h.says(125, "sandglass: error: "+dir+": closed: permission denied\nhint: chmod -R u+rX -- "+dir+"   # where the files are yours\n", "import", "--name", "y", dir)
+	})
+}

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,7 +25,11 @@ import (
 // not there yet. Owners and modes are those of the archive that it came from; file
 // capabilities are lost. The same image gives the same bytes.
 func Export(s *image.Store, img *image.Image, to string) (err error) {
-	if err := os.Mkdir(to, 0o777); err != nil {
+	err = os.Mkdir(to, 0o777)
+	if above := filepath.Dir(to); errors.Is(err, fs.ErrNotExist) {
+		return refusal.Newf("%s: %v", refusal.Word(above), refusal.Cause(err)).Hint("mkdir -p -- %s", refusal.Shell(above))
+	}
+	if err != nil {
 		return refusal.Newf("%s: %v", refusal.Word(to), refusal.Cause(err)).Hint("sandglass image export IMAGE DIR   # a DIR that is not there yet")
 	}
 	defer func() {

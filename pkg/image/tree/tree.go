@@ -43,6 +43,12 @@ type Node struct {
 	children map[string]*Node
 }
 
+// UsualNodes are enough for the largest images that people run code in.
+const UsualNodes = 400000
+
+// More is a bound to try after one that was too small.
+func More(n int64) int64 { return max(2*n, UsualNodes) }
+
 // Bounds of what a tree takes.
 type Bounds struct {
 	Nodes int64 // files, directories and links
@@ -166,10 +172,10 @@ func (t *Tree) add(in *Node, name string, n *Node, depth int) (*Node, error) {
 		return nil, refusal.Newf("%s...: a name has %d bytes, more than %d", refusal.Word(name[:64]), len(name), maxPart)
 	}
 	if t.nodes++; t.nodes > t.bounds.Nodes {
-		return nil, refusal.Newf("more than %d files and directories", t.bounds.Nodes).Hint("--max-files %d", 2*t.bounds.Nodes)
+		return nil, refusal.Newf("more than %d files and directories", t.bounds.Nodes).Hint("--max-files %d   # or more: what follows was not counted", More(t.bounds.Nodes))
 	}
 	if t.text += int64(len(name) + len(n.Target)); t.text/PerNode > t.bounds.Nodes {
-		return nil, refusal.Newf("more than %d bytes of names and links", PerNode*t.bounds.Nodes).Hint("--max-files %d", 2*t.bounds.Nodes)
+		return nil, refusal.Newf("more than %d bytes of names and links", PerNode*t.bounds.Nodes).Hint("--max-files %d   # or more: what follows was not counted", More(t.bounds.Nodes))
 	}
 	n.layer = t.layer
 	if n.Kind == Dir {

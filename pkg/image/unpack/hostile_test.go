@@ -268,6 +268,11 @@ func TestCutOffAndAppended(t *testing.T) {
 	w := gzip.NewWriter(&z)
 	w.Write(whole)
 	w.Close()
+	var text bytes.Buffer
+	w = gzip.NewWriter(&text)
+	w.Write([]byte("hello\n"))
+	w.Close()
+	gzipped := text.Bytes()
 	cut := `the archive is cut off`
 	for name, c := range map[string]struct {
 		in   []byte
@@ -281,8 +286,11 @@ func TestCutOffAndAppended(t *testing.T) {
 		"zeros appended":      {append(bytes.Clone(whole), make([]byte, 8192)...), `a:5000 b:1`},
 		"many zeros appended": {append(bytes.Clone(whole), make([]byte, 65<<20)...), `more than 67108864 bytes of zeros follow the end of the archive`},
 		"appended to gzip":    {append(bytes.Clone(z.Bytes()), "more than a header"...), `the archive is damaged: gzip: invalid header`},
-		"no archive at all":   {[]byte(strings.Repeat("hello world ", 100)), `the archive is damaged: archive/tar: invalid tar header`},
-		"an empty file":       {nil, cut + `: its end mark is missing`},
+		"no archive at all":   {[]byte(strings.Repeat("hello world ", 100)), `it is no archive: neither tar, nor tar packed with gzip or zstd`},
+		"a short text":        {[]byte("hello\n"), `it is no archive: neither tar, nor tar packed with gzip or zstd`},
+		"no archive in gzip":  {gzipped, `it is no archive: neither tar, nor tar packed with gzip or zstd`},
+		"nothing in it":       {make([]byte, 10240), `it holds no files`},
+		"an empty file":       {nil, `it is empty, and no archive`},
 		"xz":                  {[]byte("\xfd7zXZ\x00 and more"), `it is packed with xz: only tar, gzip and zstd are read`},
 	} {
 		if _, got, err := bring(t, c.in); got != c.want {

@@ -7,6 +7,8 @@ import (
 	"hash"
 	"io"
 	"os"
+	"strconv"
+	"strings"
 
 	"sandglass/internal/refusal"
 
@@ -47,6 +49,33 @@ func sniff(f io.ReaderAt) (compression, error) {
 		}
 	}
 	return plain, nil
+}
+
+// begins says that a file begins as a tar archive does: with the sum of its first
+// header, or with zeros where there is nothing in it. "Cut off" is no word for a text.
+func begins(f io.ReaderAt) error {
+	head := make([]byte, 512)
+	n, err := f.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
+		return err
+	}
+	if n == 0 {
+		return refusal.Newf("it is empty, and no archive").Hint("ls -l -- FILE")
+	}
+	sum, signed := 8*int64(' '), 8*int64(' ')
+	for i, c := range head {
+		if i < 148 || i >= 156 {
+			sum, signed = sum+int64(c), signed+int64(int8(c))
+		}
+	}
+	field := strings.Trim(string(head[148:156]), " \x00")
+	want, err := strconv.ParseInt(field, 8, 64)
+	if n == len(head) && (err == nil && (want == sum || want == signed) || len(bytes.Trim(head, "\x00")) == 0) {
+		return nil
+	}
+	return refusal.Newf("it is no archive: neither tar, nor tar packed with gzip or zstd").
+		Hint("file -- FILE").
+		Hint("docker save python:3.12 > python.tar   # is one, as is tar -C root -cf root.tar .")
 }
 
 // maxWindow is how much memory a zstd archive may ask for.
@@ -121,7 +150,8 @@ func (m *meter) Read(p []byte) (int, error) {
 // this size holds when it is meant to be unpacked.
 func (u *unpacker) bounds(bytes, extra int64) error {
 	if bytes > u.limits.Bytes+extra {
-		return refusal.Newf("more than %d bytes", u.limits.Bytes).Hint("--max-bytes %d", 2*u.limits.Bytes)
+		return refusal.Newf("more than %d bytes", u.limits.Bytes).
+			Hint("--max-bytes %d   # or more: what follows was not counted", max(2*u.limits.Bytes, Defaults().Bytes))
 	}
 	if bytes > ratioFloor+extra/8 && bytes/u.limits.Ratio > u.packed {
 		return refusal.Newf("it unpacks to more than %d times its size", u.limits.Ratio).

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
@@ -31,7 +32,7 @@ type Limits struct {
 
 // Defaults are enough for the largest images that people run code in.
 func Defaults() Limits {
-	return Limits{Files: 400000, Bytes: 16 << 30, Ratio: 200, Layers: 256, Config: 4 << 20}
+	return Limits{Files: tree.UsualNodes, Bytes: 16 << 30, Ratio: 200, Layers: 256, Config: 4 << 20}
 }
 
 // ratioFloor is what an archive of any size may hold: a few files of zeros are no bomb.
@@ -102,9 +103,21 @@ func Import(name string, limits Limits, sink Sink) (*Unpacked, error) {
 		err = u.finish()
 	}
 	if err != nil {
-		return nil, where(refusal.Word(name), err)
+		return nil, told(name, st.Mode&unix.S_IFMT == unix.S_IFDIR, err)
 	}
 	return u.out, nil
+}
+
+// told puts the name of what is imported into a refusal and its hints.
+func told(name string, dir bool, err error) error {
+	r := refusal.Within(refusal.Word(name), err)
+	for i, h := range r.Hints {
+		r.Hints[i] = strings.ReplaceAll(h, "FILE", refusal.Shell(name))
+	}
+	if dir && len(r.Hints) == 0 && strings.HasSuffix(r.What, ": "+unix.EACCES.Error()) {
+		r.Hint("chmod -R u+rX -- %s   # where the files are yours", refusal.Shell(name))
+	}
+	return r
 }
 
 func newUnpacker(limits Limits, sink Sink) *unpacker {
@@ -160,6 +173,9 @@ func (u *unpacker) archive(f source, size int64) error {
 		}
 		defer spool.Close()
 		f = spool
+	}
+	if err := begins(f); err != nil {
+		return err
 	}
 	files, err := u.index(f)
 	if err != nil {
