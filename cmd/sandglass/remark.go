@@ -30,6 +30,9 @@ func remark(p *policy.Parsed, res *sandbox.Result) {
 	case result.Exited:
 		remarkOnExit(p, res)
 	}
+	if name := p.ImageArgument(); name != "" {
+		note("%s is an argument of the code, which ran in the host's view: --image %s runs it in the image", refusal.Word(name), refusal.Shell(name))
+	}
 	if len(res.Unmapped) > 0 && res.ExitCode != 0 {
 		note("the file system of %s cannot map ids: the program could read there only what everybody may; chmod -R a+rX lets it", refusal.Word(res.Unmapped[0]))
 	}

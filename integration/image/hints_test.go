@@ -90,3 +90,20 @@ func TestWordsOfAnImageLine(t *testing.T) {
 		)
 	})
 }
+
+// A person whose code ran in the host's view, though an image was named, is told so.
+func TestImageAsArgument(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		h := newHome(t, who)
+		h.bring("x", busybox(t))
+		const want = "code x\r\nsandglass: x is an argument of the code, which ran in the host's view: --image x runs it in the image\r\n"
+		for line, note := range map[string]bool{"--lang sh x": true, "-q --lang sh x": false, "--lang sh -- x": false} {
+			term := testkit.NewTerminal(t)
+			args := append([]string{"-c", "echo code $1"}, strings.Fields(line)...)
+			o := term.Start(testkit.Opts{Who: who, Env: h.env()}, args...).Wait()
+			if got := term.Shown(); o.Exit != 0 || note && got != want || !note && got != "code x\r\n" {
+				t.Errorf("%s: exit %d, %q", line, o.Exit, got)
+			}
+		}
+	})
+}

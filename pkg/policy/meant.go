@@ -13,6 +13,21 @@ type meant struct {
 	host  Host
 	image string   // the word that was taken for an image, "" for none
 	words []string // the command
+
+	argument string // the first word after -c CODE, which is the code's
+}
+
+// ImageArgument is an image that was named where it is an argument of the code, which
+// has run in the host's view: "" for none.
+func (p *Parsed) ImageArgument() string {
+	word := p.meant.argument
+	if word == "" || strings.Contains(word, "/") {
+		return ""
+	}
+	if _, _, err := p.meant.host.Image(word); err != nil {
+		return ""
+	}
+	return word
 }
 
 // NotFound adds to the hints of a command that is not inside what the words could be

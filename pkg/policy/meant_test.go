@@ -78,3 +78,16 @@ func TestNotFound(t *testing.T) {
 		}
 	}
 }
+
+// An image after -c CODE is an argument, which a person is told.
+func TestImageArgument(t *testing.T) {
+	for line, want := range map[string]string{
+		"-c x --lang python bare a": "bare", "-c x --lang python a bare": "", "-c x --lang python -- bare": "", "-c x --lang python": "",
+		"-c x --lang python --image set bare": "", "-c x --lang python nosuch": "", "-c x --lang python broken": "", "host bare": "",
+	} {
+		p := parse(t, line)
+		if got := p.ImageArgument(); got != want {
+			t.Errorf("%s: %q, want %q", line, got, want)
+		}
+	}
+}

@@ -34,6 +34,9 @@ func (h Host) program(p *Parsed, rest []string, verbatim bool) error {
 		return err
 	case len(prog.Code) > 0:
 		prog.Args = rest
+		if !p.pending.image && len(rest) > 0 && !verbatim {
+			p.meant = meant{host: h, argument: rest[0]}
+		}
 		return nil
 	case verbatim:
 		return p.command(rest)
