@@ -121,6 +121,9 @@ func publish(name string, force bool, make func(*store.Work) (*unpack.Unpacked, 
 	return emit(id + " " + image.Normal(name) + "\n"), nil
 }
 
+// instead are the host's commands of which from-host makes an image like a recipe's.
+var instead = map[string]string{"bash": "bash", "python": "python3", "python-science": "python3", "node": "node"}
+
 // packaged builds by a recipe.
 func packaged(r *recipe.Recipe, o *options, w *store.Work) (*unpack.Unpacked, error) {
 	// What is started is told to end when the thread that started it does.
@@ -129,7 +132,7 @@ func packaged(r *recipe.Recipe, o *options, w *store.Work) (*unpack.Unpacked, er
 	if err != nil {
 		return nil, err
 	}
-	a, err := apt.Open(apt.Source{URL: o.mirror, Suite: o.suite, Keyring: o.keyring, Old: locked != nil}, runtime.GOARCH)
+	a, err := apt.Open(apt.Source{URL: o.mirror, Suite: o.suite, Keyring: o.keyring, Instead: instead[r.Name], Old: locked != nil}, runtime.GOARCH)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ import (
 // Source is a mirror that is named on the command line, "" for the host's own sources.
 type Source struct {
 	URL, Suite, Keyring string
+	// Instead is the host's command that from-host makes an image like this of, "" for none.
+	Instead string
 	// Old takes lists that are past their date: a lock has the digest of each
 	// package, so that an old list can bring no old package.
 	Old bool
@@ -36,6 +38,7 @@ type Apt struct {
 	debs  string // archives, of all sources
 	lock  *os.File
 	env   []string
+	src   Source
 	trips string // what the last update could not get
 }
 
@@ -48,8 +51,7 @@ const (
 func Open(src Source, arch string) (*Apt, error) {
 	for _, tool := range []string{aptGet, dpkgDeb} {
 		if unix.Access(tool, unix.X_OK) != nil {
-			return nil, refusal.Newf("packages are got by apt-get and dpkg-deb, and this host has no %s", tool).
-				Hint("sandglass image from-host python3   # of what is installed here").
+			return nil, src.instead(refusal.Newf("packages are got by apt-get and dpkg-deb, and this host has no %s", tool), "of what is installed here").
 				Hint("sandglass image import --name python python.tar   # of an image that was made elsewhere")
 		}
 	}
@@ -60,7 +62,7 @@ func Open(src Source, arch string) (*Apt, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Apt{Arch: arch, dir: filepath.Join(top, src.key()), debs: filepath.Join(top, "archives")}
+	a := &Apt{Arch: arch, src: src, dir: filepath.Join(top, src.key()), debs: filepath.Join(top, "archives")}
 	if err := a.prepare(top, src); err != nil {
 		a.Close()
 		return nil, failed(top, err)
@@ -196,16 +198,44 @@ func (a *Apt) run(args ...string) (stdout string, warnings []string, err error) 
 	return out.String(), strings.Split(strings.TrimRight(errs.String(), "\n"), "\n"), err
 }
 
-// refuse is the refusal of what apt would not do, in its words.
+// refuse is the refusal of what apt would not do, in its words. What the last update
+// could not get is the cause, and comes first: without lists no package is known.
 func (a *Apt) refuse(what string, said []string, err error) *refusal.Error {
 	text := a.word(said, "E: ")
 	if text == "" {
 		text = err.Error()
 	}
 	r := refusal.Newf("apt-get %s: %s", what, refusal.Line(text))
-	if a.trips != "" {
-		r.What += "; before that: " + refusal.Line(a.trips)
-		r.Hint("sandglass image from-host python3   # needs no network")
+	if a.trips != "" && what != "update" {
+		r.What = "apt-get update: " + refusal.Line(a.trips) + "; so apt-get " + what + ": " + refusal.Line(text)
+	}
+	if strings.HasPrefix(a.src.URL, "file:") {
+		r.What = strings.ReplaceAll(r.What, "copy:/", "file:/") // as it was given
+	}
+	if a.trips != "" || what == "update" {
+		a.reach(r)
+		a.src.instead(r, "needs no network")
+	}
+	return r
+}
+
+// reach adds how to see whether the sources can be had.
+func (a *Apt) reach(r *refusal.Error) {
+	at := strings.TrimRight(a.src.URL, "/") + "/dists/" + a.src.Suite + "/InRelease"
+	switch path, local := strings.CutPrefix(at, "file:"); {
+	case a.src.URL == "":
+		r.Hint("apt-get update   # as root, says whether the host's own sources work")
+	case local:
+		r.Hint("ls -l -- %s", refusal.Shell("/"+strings.TrimLeft(path, "/")))
+	default:
+		r.Hint("curl -I %s   # whether the mirror answers", refusal.Shell(at))
+	}
+}
+
+// instead adds the way that needs no packages, where there is one.
+func (s *Source) instead(r *refusal.Error, why string) *refusal.Error {
+	if s.Instead != "" {
+		r.Hint("sandglass image from-host %s   # %s", s.Instead, why)
 	}
 	return r
 }
@@ -229,8 +259,7 @@ func (a *Apt) Update() error {
 		a.trips = "failed to fetch " + a.trips
 	}
 	if err != nil {
-		return a.refuse("update", said, err).Hint("apt-get update   # as root, says whether the host's own sources work").
-			Hint("sandglass image from-host python3   # needs no network")
+		return a.refuse("update", said, err)
 	}
 	return nil
 }

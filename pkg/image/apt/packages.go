@@ -35,7 +35,11 @@ func (a *Apt) Resolve(want []recipe.Want, without []string) ([]manifest.Package,
 	}
 	out, said, err := a.run(args...)
 	if err != nil {
-		return nil, a.refuse("install", said, err).Hint("apt-cache policy %s   # says what the host's sources have", want[0].Name)
+		r := a.refuse("install", said, err)
+		if a.src.URL == "" && a.trips == "" {
+			r.Hint("apt-cache policy %s   # says what the host's sources have", want[0].Name)
+		}
+		return nil, r
 	}
 	list, err := parseURIs(out, a.Arch)
 	if err != nil {

@@ -70,7 +70,11 @@ func (s *Source) check() error {
 		return refusal.Newf("--keyring %s: not an absolute path without blanks", refusal.Word(s.Keyring))
 	}
 	if _, err := os.Stat(s.Keyring); err != nil {
-		return refusal.Newf("--keyring %s: %v", refusal.Word(s.Keyring), refusal.Cause(err)).Hint("apt-get install debian-archive-keyring")
+		r := refusal.Newf("--keyring %s: %v", refusal.Word(s.Keyring), refusal.Cause(err))
+		if s.Keyring != DefaultKeyring {
+			return r.Hint("ls -ld -- %s", refusal.Shell(s.Keyring))
+		}
+		return r.Hint("apt-get install debian-archive-keyring")
 	}
 	if s.Suite == "" {
 		s.Suite = codename("/etc/os-release")

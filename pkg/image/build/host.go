@@ -62,7 +62,13 @@ func Host(names []string, f runtimes.Finder, sink unpack.Sink) (*unpack.Unpacked
 func (h *host) program(f runtimes.Finder, name string) error {
 	in, err := f.Find(name)
 	if err != nil {
-		return err
+		return missing(name, err)
+	}
+	for _, dir := range scratch {
+		if strings.HasPrefix(in.Exe, dir) {
+			return refusal.Newf("%s is %s: %s is the sandbox's own inside, so that it could not be run", refusal.Word(name), refusal.Word(in.Exe), strings.TrimSuffix(dir, "/")).
+				Hint("install -D -- %s \"$HOME\"/bin/%s && sandglass image from-host \"$HOME\"/bin/%[2]s", refusal.Shell(in.Exe), refusal.Shell(filepath.Base(in.Exe)))
+		}
 	}
 	if !isELF(in.Exe) {
 		return refusal.Newf("%s is %s, a script: only programs are taken", refusal.Word(name), refusal.Word(in.Exe)).
@@ -84,6 +90,23 @@ func (h *host) program(f runtimes.Finder, name string) error {
 	}
 	h.private = false
 	return h.names(name, in)
+}
+
+// scratch are directories where a run has its own, whatever the image has there.
+var scratch = []string{"/tmp/", "/work/", "/out/", "/code/", "/dev/", "/proc/", "/sys/"}
+
+// missing gives the refusal of a command that is not found the hints of this verb:
+// those of a run are of no use here.
+func missing(name string, err error) error {
+	r := refusal.Within("from-host", err)
+	if r.Hints = nil; strings.Contains(name, "/") && !filepath.IsAbs(name) {
+		return r.Hint("sandglass image from-host \"$PWD\"/%s", refusal.Shell(filepath.Clean(name)))
+	}
+	if filepath.IsAbs(name) {
+		return r.Hint("ls -ld -- %s", refusal.Shell(name))
+	}
+	return r.Hint("command -v %s   # whether your shell has it", refusal.Shell(name)).
+		Hint("sandglass image build --help   # images of packages")
 }
 
 // names makes the links by which the program is found inside.

@@ -81,6 +81,9 @@ func (h *host) libraries() error {
 			continue
 		}
 		list, err := resolve(h.loader, path)
+		if err != nil && h.inTree(path) {
+			continue // its interpreter loads it after others of its own, as Java does
+		}
 		if err != nil {
 			return err
 		}
@@ -106,10 +109,14 @@ func (h *host) libraries() error {
 func (h *host) look(dir, user string) {
 	at := "/" + place(dir)
 	usual := []string{"/usr/lib", "/usr/lib64", "/usr/lib/" + recipe.Triplets[runtime.GOARCH]}
-	inTree := slices.ContainsFunc(h.trees, func(t string) bool { return strings.HasPrefix(dir+"/", t+"/") })
-	if !inTree && !slices.Contains(usual, at) && at != "/"+place(filepath.Dir(user)) {
+	if !h.inTree(dir) && !slices.Contains(usual, at) && at != "/"+place(filepath.Dir(user)) {
 		h.odd = append(h.odd, at)
 	}
+}
+
+// inTree is whether a path is of what is taken whole.
+func (h *host) inTree(path string) bool {
+	return slices.ContainsFunc(h.trees, func(t string) bool { return strings.HasPrefix(path+"/", t+"/") })
 }
 
 // resolve asks the loader which libraries it would load for a file. Unlike ldd,
@@ -119,7 +126,8 @@ func resolve(loader, path string) ([]string, error) {
 	cmd.Env, cmd.Dir = []string{"LC_ALL=C"}, "/"
 	text, err := cmd.Output()
 	if err != nil && len(text) == 0 {
-		return nil, refusal.Newf("%s --list %s: %v", loader, refusal.Word(path), err)
+		return nil, refusal.Newf("%s --list %s: %v", loader, refusal.Word(path), err).
+			Hint("%s --list %s   # names the library that is missing here", loader, refusal.Shell(path))
 	}
 	var list []string
 	for _, line := range strings.Split(string(text), "\n") {

@@ -29,6 +29,15 @@ func (r *Recipe) ParseLock(name, text, arch string) ([]manifest.Package, error) 
 		return refusal.Newf("lock %s: %s", refusal.Word(name), refusal.Newf(format, args...).What).
 			Hint("rm -- %s   # the next build makes a new one", refusal.Shell(name))
 	}
+	// One that is sound belongs to another recipe, whose packages it keeps.
+	other := func(format string, args ...any) error {
+		own := refusal.Shell(r.Name + ".lock")
+		if name == own {
+			own = refusal.Shell(r.Name + "-2.lock")
+		}
+		return refusal.Newf("lock %s: %s", refusal.Word(name), refusal.Newf(format, args...).What).
+			Hint("--lock %s   # one of this recipe's own", own)
+	}
 	rest, ok := strings.CutPrefix(text, lockHead)
 	if !ok || len(text) > maxLock {
 		return nil, bad("it does not begin as one, or has more than %d bytes", maxLock)
@@ -47,12 +56,12 @@ func (r *Recipe) ParseLock(name, text, arch string) ([]manifest.Package, error) 
 	}
 	for _, w := range r.Packages {
 		if v := have[w.Name]; v == "" || w.Version != Newest && v != w.Version {
-			return nil, bad("it does not have package %s %s, which the recipe wants", w.Name, w.Version)
+			return nil, other("it does not have package %s %s, which the recipe wants", w.Name, w.Version)
 		}
 	}
 	for _, name := range r.Without {
 		if have[name] != "" {
-			return nil, bad("it has package %s, which the recipe leaves out", name)
+			return nil, other("it has package %s, which the recipe leaves out", name)
 		}
 	}
 	return list, nil

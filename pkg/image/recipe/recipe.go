@@ -7,6 +7,7 @@
 package recipe
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -67,6 +68,9 @@ var words = map[string]struct {
 	"cmd":      {1, 0, "cmd WORD...", (*Recipe).cmd},
 }
 
+// dockers are words that Dockerfiles begin with, and no recipe.
+var dockers = []string{"FROM", "ARG", "RUN", "COPY", "ADD", "WORKDIR", "USER", "ENTRYPOINT", "EXPOSE", "LABEL"}
+
 // Triplets are the names of the directories that have an architecture's libraries,
 // by Go's name of it.
 var Triplets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
@@ -112,7 +116,12 @@ func (r *Recipe) line(line string) error {
 	}
 	w, ok := words[f[0]]
 	if !ok {
-		return refusal.Newf("unknown word %s", refusal.Word(f[0])).Hint("sandglass image build --help")
+		if slices.Contains(dockers, f[0]) {
+			return refusal.Newf("%s is a Dockerfile's, and those are not read", refusal.Word(f[0])).
+				Hint("docker build -t my-image . && docker save my-image > image.tar && sandglass image import --name my-image image.tar")
+		}
+		return refusal.Newf("unknown word %s: there are %s", refusal.Word(f[0]), strings.Join(slices.Sorted(maps.Keys(words)), ", ")).
+			Hint("package busybox-static *")
 	}
 	if n := len(f) - 1; n < w.least || w.most > 0 && n > w.most {
 		return refusal.Newf("%s has %d words", f[0], n).Hint("%s", w.form)
