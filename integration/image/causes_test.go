@@ -2,6 +2,7 @@ package image
 
 import (
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -15,7 +16,7 @@ func TestBuildTellsTheCause(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		h := newHome(t, who)
 		keys := h.file([]byte("no key\n"))
-		lock := h.file([]byte("sandglass lock 1\npackage busybox-static 1 amd64 " + strings.Repeat("0", 64) + "\n"))
+		lock := h.file([]byte("sandglass lock 1\npackage busybox-static 1 " + runtime.GOARCH + " " + strings.Repeat("0", 64) + "\n"))
 		h.refused("sandglass: error: --keyring /no/such: no such file or directory\nhint: ls -ld -- /no/such\n",
 			"build", "static", "--mirror", "http://127.0.0.1:9/debian", "--keyring", "/no/such")
 		h.refused("hint: curl -I http://127.0.0.1:9/debian/dists/bookworm/InRelease   # whether the mirror answers\nhint: sandglass image from-host python3   # needs no network\n",

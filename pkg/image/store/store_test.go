@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
 	"sandglass/pkg/image"
 	"sandglass/pkg/image/unpack"
@@ -316,6 +317,8 @@ func TestForeignStore(t *testing.T) {
 	os.Chown(s.Path, 1000, 1000)
 	if _, err := image.Open(); err == nil || !strings.HasSuffix(err.Error(), "it belongs to another user, whose programs its images would be") {
 		t.Errorf("another user's store: %v", err)
+	} else if r := err.(*refusal.Error); strings.Join(r.Hints, "; ") != "ls -ld -- "+s.Path+"; export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own" {
+		t.Errorf("hints %q", r.Hints)
 	}
 }
 
