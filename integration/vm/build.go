@@ -69,16 +69,18 @@ func (m machine) env() []string {
 	return []string{"GOARCH=" + m.arch}
 }
 
-// programs are the command and the hostile programs.
+// programs are the commands and the hostile programs.
 func (m machine) programs() error {
 	for _, d := range []string{"tests", "c"} {
 		if err := os.MkdirAll(m.built(d), 0o755); err != nil {
 			return err
 		}
 	}
-	out := filepath.Join(m.built("tests"), "sandglass")
-	if err := command(m.env(), "go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", out, "./cmd/sandglass"); err != nil {
-		return err
+	for _, name := range []string{"sandglass", "sandglass-image"} {
+		out := filepath.Join(m.built("tests"), name)
+		if err := command(m.env(), "go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", out, "./cmd/"+name); err != nil {
+			return err
+		}
 	}
 	return m.compile()
 }

@@ -10,9 +10,9 @@ chmod 1777 /tmp /var/tmp
 mkswap /dev/vdb >/dev/null && swapon /dev/vdb
 [ -d /sys/kernel/tracing/events ] || mount -t tracefs tracefs /sys/kernel/tracing
 echo 1 >/proc/sys/kernel/unprivileged_userns_clone 2>/dev/null
-cp "$built/sandglass" /vm/sandglass && chmod 755 /vm/sandglass
+cp "$built/sandglass" "$built/sandglass-image" /vm/ && chmod 755 /vm/sandglass /vm/sandglass-image
 
-export SANDGLASS_TEST_BINARY=/vm/sandglass
+export SANDGLASS_TEST_BINARY=/vm/sandglass SANDGLASS_TEST_IMAGE_BINARY=/vm/sandglass-image
 export SANDGLASS_TEST_COMPILED=$programs
 [ ! -e "$built/runc" ] || export SANDGLASS_TEST_RUNC=$built/runc
 [ ! -e /vm/src/build/vm/dist ] || export SANDGLASS_TEST_DEB=$(echo /vm/src/build/vm/dist/*.deb)
