@@ -54,7 +54,7 @@ func TestREADME(t *testing.T) {
 			ran++
 			got := hostRun(t, who, bin, dir, "bash", "-eu", "-c", script.String())
 			if got.exit != 0 || got.stderr != "" {
-				t.Errorf("exit %d, stderr %q of\n%s", got.exit, got.stderr, b.text)
+				t.Errorf("exit %d, stderr %q of\n%s\nstdout:\n%s", got.exit, got.stderr, b.text, got.stdout)
 			}
 			if i+1 < len(list) && list[i+1].kind == "text" {
 				compared++

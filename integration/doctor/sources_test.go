@@ -125,7 +125,8 @@ func TestFileThatMayNotBeSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := testkit.Run(t, testkit.Opts{Who: who}, shut+"/prog", "x")
-	want := "sandglass: error: cannot read \"" + shut + "/prog\": permission denied\nhint: ls -ld -- " + shut + "\nhint: sandglass run -- " + shut + "/prog x   # if it is a command that is inside\n"
+	run := strings.Join(append(append([]string{"sandglass", "run"}, who.Flags()...), "-- "), " ")
+	want := "sandglass: error: cannot read \"" + shut + "/prog\": permission denied\nhint: ls -ld -- " + shut + "\nhint: " + run + shut + "/prog x   # if it is a command that is inside\n"
 	if o.Exit != 126 || o.Stdout != "" || o.Stderr != want {
 		t.Errorf("exit %d, %q, %q, want %q", o.Exit, o.Stdout, o.Stderr, want)
 	}

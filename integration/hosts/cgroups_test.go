@@ -67,6 +67,16 @@ func TestSplit(t *testing.T) {
 	if err := unix.Unmount(at, 0); err != nil {
 		t.Fatal(err)
 	}
+	testkit.Eventually(t, "the pids controller is on no v1 hierarchy", func() bool {
+		if !onV1(t, "pids") {
+			return true
+		}
+		// A group that was removed just before has kept the hierarchy from going.
+		if unix.Mount("cgroup", at, "cgroup", 0, "pids") == nil {
+			unix.Unmount(at, 0)
+		}
+		return false
+	})
 	o := testkit.Run(t, testkit.Opts{Who: who, Strict: true}, "--", "echo", "ran")
 	refused(t, agree.As(who), o, "pids limit: the pids controller is not on v1, where this host keeps the others",
 		"boot with systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all", hint, "--allow-degraded pids")
@@ -120,4 +130,20 @@ func TestWithoutPids(t *testing.T) {
 			t.Errorf("%s is held by %s, want %s", limit, got, want)
 		}
 	}
+}
+
+// onV1 says whether a controller is on a hierarchy of v1, mounted or not.
+func onV1(t *testing.T, controller string) bool {
+	t.Helper()
+	text, err := os.ReadFile("/proc/cgroups")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(line); len(f) == 4 && f[0] == controller {
+			return f[1] != "0"
+		}
+	}
+	t.Fatalf("no controller %s in %s", controller, text)
+	return false
 }

@@ -20,13 +20,8 @@ func (s *session) begin(m *message) bool {
 	if err == nil {
 		err = rb.Check()
 	}
-	if err != nil && s.cause != "" {
-		// Killed before we came to read it: what is left to look at is what
-		// the kill has left (pids.max is 0), and nothing is to vouch for.
-		return false
-	}
 	if err != nil {
-		s.abort(err)
+		s.unseen(err)
 		return false
 	}
 	rb.Landlock = int(m.report.Landlock)
@@ -36,20 +31,29 @@ func (s *session) begin(m *message) bool {
 		s.watch.every = idleEvery
 	}
 	if err := s.watch.start(s.pid); err != nil {
-		s.abort(err)
+		s.unseen(err)
 		return false
 	}
 	if s.box.programWaits() {
 		if err := s.programReady(m); err != nil {
-			s.abort(err)
+			s.unseen(err)
 		}
 		return false
 	}
 	if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {
-		s.abort(err)
+		s.unseen(err)
 		return false
 	}
 	return true
+}
+
+// unseen ends a run that cannot be looked at. One that was killed before we came
+// to it has its cause: what is left to look at is what the kill has left (pids.max
+// is 0, files of /proc are gone), and nothing is to vouch for.
+func (s *session) unseen(err error) {
+	if s.cause == "" {
+		s.abort(err)
+	}
 }
 
 // answer begins to answer for the program's filter when it has a listener: the

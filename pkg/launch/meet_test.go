@@ -60,3 +60,16 @@ func TestFailedAfterTheKill(t *testing.T) {
 		}
 	}
 }
+
+// Nor does what cannot be looked at any more after the kill: the files of a process
+// that is gone are gone, one after the other.
+func TestUnseenAfterTheKill(t *testing.T) {
+	for cause, want := range map[result.Outcome]result.Outcome{result.Canceled: result.Canceled, "": result.Failed} {
+		s := &session{box: &Box{}, end: &Ending{}, pidfd: -1, cause: cause, timer: time.NewTimer(time.Hour)}
+		s.unseen(os.ErrNotExist)
+		s.verdict()
+		if s.end.Outcome != want {
+			t.Errorf("killed for %q: %s, want %s", cause, s.end.Outcome, want)
+		}
+	}
+}
