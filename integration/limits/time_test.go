@@ -48,7 +48,7 @@ func TestTimeout(t *testing.T) {
 // A daemon that holds the output open does not keep the run open.
 func TestTimeoutDaemon(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		o := script(t, who, "B03.py", "--timeout 1s --memory 64m --pids-limit 16")
+		o := script(t, who, "B03.py", "--timeout 4s --memory 64m --pids-limit 16")
 		ended(t, o, result.Timeout, 124, "started\n")
 		nobodyLeft(t, "b03-daemon")
 	})
