@@ -2,10 +2,8 @@ package egress
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"syscall"
@@ -84,12 +82,12 @@ func TestStoppedSupervisor(t *testing.T) {
 		s := w.serve(t, w.internet, good4+":7000", echo)
 		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", append(allow(listed), "--timeout", "4s"), "one")...)
 		p.WaitLine("connected")
-		inits := childrenOf(t, p.PID())
+		inits := testkit.Children(t, p.PID())
 		if len(inits) != 1 {
 			t.Fatalf("the supervisor has the children %v, want one", inits)
 		}
 		p.Signal(syscall.SIGSTOP)
-		testkit.Eventually(t, "init ends while its supervisor is stopped", func() bool { return dead(inits[0]) })
+		testkit.Eventually(t, "init ends while its supervisor is stopped", func() bool { return testkit.Dead(inits[0]) })
 		p.Signal(syscall.SIGCONT)
 		o := p.Wait()
 		if o.Exit != 124 || o.Result.Outcome != result.Timeout {
@@ -100,27 +98,6 @@ func TestStoppedSupervisor(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	})
-}
-
-// childrenOf lists the processes that a process of the host has.
-func childrenOf(t *testing.T, pid int) (list []string) {
-	t.Helper()
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, task := range tasks {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
-		list = append(list, strings.Fields(string(text))...)
-	}
-	return list
-}
-
-// dead is true for a process that is gone or waits to be reaped.
-func dead(pid string) bool {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	i := strings.LastIndexByte(string(text), ')')
-	return err != nil || i < 0 || strings.HasPrefix(string(text[i:]), ") Z")
 }
 
 // TestTwoAtOnce: each sandbox has its own list.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -69,27 +68,6 @@ func must(t *testing.T, o testkit.Output) testkit.Output {
 	return o
 }
 
-// children lists the processes that a process of the host has.
-func children(t *testing.T, pid int) []int {
-	t.Helper()
-	var list []int
-	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, task := range tasks {
-		text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
-		for f := range strings.FieldsSeq(string(text)) {
-			n, err := strconv.Atoi(f)
-			if err != nil {
-				t.Fatal(err)
-			}
-			list = append(list, n)
-		}
-	}
-	return list
-}
-
 // live is a sandbox that waits for its stdin to end.
 type live struct {
 	*testkit.Process
@@ -106,7 +84,7 @@ func hold(t *testing.T, o testkit.Opts, script string, flags ...string) *live {
 	p.WaitLine("ready")
 	// A supervisor of a sandbox with an id of its own has another child for a
 	// moment, again and again: see sys.Owned.
-	inits := slices.DeleteFunc(children(t, p.PID()), func(pid int) bool {
+	inits := slices.DeleteFunc(testkit.Children(t, p.PID()), func(pid int) bool {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		return err != nil || !strings.HasPrefix(string(text), "sandglass-init\x00")
 	})
@@ -114,7 +92,7 @@ func hold(t *testing.T, o testkit.Opts, script string, flags ...string) *live {
 		t.Fatalf("the supervisor has the children %v, want one", inits)
 	}
 	l.init = inits[0]
-	programs := children(t, l.init)
+	programs := testkit.Children(t, l.init)
 	if len(programs) != 1 {
 		t.Fatalf("init has the children %v, want one", programs)
 	}

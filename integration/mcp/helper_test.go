@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -142,20 +141,4 @@ func sh(script string, more ...args) args {
 		}
 	}
 	return a
-}
-
-// children are the pids of a process's own processes.
-func children(t *testing.T, pid string) []string {
-	t.Helper()
-	var all []string
-	tasks, err := filepath.Glob("/proc/" + pid + "/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range tasks {
-		if text, err := os.ReadFile(f); err == nil {
-			all = append(all, strings.Fields(string(text))...)
-		}
-	}
-	return all
 }

@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"os"
 	"os/exec"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -11,15 +9,9 @@ import (
 	"sandglass/internal/testkit"
 )
 
-func itoa(n int) string { return strconv.Itoa(n) }
-
-func kill(t *testing.T, pid string) {
+func kill(t *testing.T, pid int) {
 	t.Helper()
-	n, err := strconv.Atoi(pid)
-	if err == nil {
-		err = syscall.Kill(n, syscall.SIGKILL)
-	}
-	if err != nil {
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -29,11 +21,6 @@ func terminate(t *testing.T, cmd *exec.Cmd) {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func alive(pid string) bool {
-	text, err := os.ReadFile("/proc/" + pid + "/stat")
-	return err == nil && !strings.Contains(string(text), ") Z ")
 }
 
 // TestModelMayNotWiden: what a hostile model asks for that the operator did not

@@ -98,12 +98,12 @@ func TestSessionIsStartedAgain(t *testing.T) {
 	url, cmd := server(t, testkit.AsUser(t))
 	c := overHTTP(t, url)
 	c.good("run_command", sh("true"))
-	kids := children(t, itoa(cmd.Process.Pid))
+	kids := testkit.Children(t, cmd.Process.Pid)
 	if len(kids) != 1 {
-		t.Fatalf("children %q", kids)
+		t.Fatalf("children %d", kids)
 	}
 	kill(t, kids[0])
-	testkit.Eventually(t, "it is seen", func() bool { return len(children(t, itoa(cmd.Process.Pid))) == 0 })
+	testkit.Eventually(t, "it is seen", func() bool { return len(testkit.Children(t, cmd.Process.Pid)) == 0 })
 	c.good("run_command", sh("true"))
 }
 
@@ -112,17 +112,17 @@ func TestEnds(t *testing.T) {
 	url, cmd := server(t, testkit.AsUser(t), "--timeout", "1h")
 	c := overHTTP(t, url)
 	c.good("run_command", sh("true"))
-	kids := children(t, itoa(cmd.Process.Pid))
+	kids := testkit.Children(t, cmd.Process.Pid)
 	go c.call(context.WithoutCancel(t.Context()), "run_command", sh("sleep 100000"))
-	testkit.Eventually(t, "the run is there", func() bool { return len(children(t, kids[0])) > 0 })
-	boxes := children(t, kids[0])
+	testkit.Eventually(t, "the run is there", func() bool { return len(testkit.Children(t, kids[0])) > 0 })
+	boxes := testkit.Children(t, kids[0])
 	terminate(t, cmd)
 	if cmd.Wait(); cmd.ProcessState.ExitCode() != 143 {
 		t.Errorf("%v", cmd.ProcessState)
 	}
 	for _, pid := range append(kids, boxes...) {
-		if alive(pid) {
-			t.Errorf("process %s is still there", pid)
+		if !testkit.Dead(pid) {
+			t.Errorf("process %d is still there", pid)
 		}
 	}
 }

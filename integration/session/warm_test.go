@@ -185,31 +185,9 @@ func TestWarmIsRefused(t *testing.T) {
 // idle are the inits of the sandboxes that a session keeps ready: its children.
 func idle(t *testing.T, c *client) []int {
 	t.Helper()
-	var list []int
-	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.p.PID()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range tasks {
-		text, _ := os.ReadFile(path) // a thread may have ended
-		for _, f := range strings.Fields(string(text)) {
-			pid := 0
-			fmt.Sscan(f, &pid)
-			list = append(list, pid)
-		}
-	}
+	list := testkit.Children(t, c.p.PID())
 	slices.Sort(list)
 	return list
-}
-
-// below are the children of a process.
-func below(t *testing.T, pid int) []string {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Fields(string(text))
 }
 
 // TestWarmBeforeItsRelease: in a sandbox that waits for any program nothing runs
@@ -219,7 +197,7 @@ func TestWarmBeforeItsRelease(t *testing.T) {
 	testkit.Requires(t, "root", "python3")
 	c := openWarm(t, testkit.AsRoot(t), "command=1")
 	inits := idle(t, c)
-	if len(inits) != 1 || len(below(t, inits[0])) != 0 {
+	if len(inits) != 1 || len(testkit.Children(t, inits[0])) != 0 {
 		t.Fatalf("inits %v", inits)
 	}
 	c.close()
@@ -229,7 +207,7 @@ func TestWarmBeforeItsRelease(t *testing.T) {
 	if len(inits) != 1 {
 		t.Fatalf("inits %v", inits)
 	}
-	program := below(t, inits[0])
+	program := testkit.Children(t, inits[0])
 	if len(program) != 1 {
 		t.Fatalf("programs %v", program)
 	}
@@ -241,7 +219,7 @@ func TestWarmBeforeItsRelease(t *testing.T) {
 	if want := "pipe pipe pipe /code/main.py r"; links != want {
 		t.Errorf("the interpreter has open %q, want %q", links, want)
 	}
-	for _, f := range strings.Fields(openFiles(t, fmt.Sprint(inits[0]))) {
+	for _, f := range strings.Fields(openFiles(t, inits[0])) {
 		if strings.Contains(f, "/") && filepath.Base(f) != "null" { // its own stdio
 			t.Errorf("init has %s open", f)
 		}
@@ -251,15 +229,16 @@ func TestWarmBeforeItsRelease(t *testing.T) {
 
 // openFiles are the descriptors of a process: where they lead, and for a file of
 // a name whether it may be written to.
-func openFiles(t *testing.T, pid string) string {
+func openFiles(t *testing.T, pid int) string {
 	t.Helper()
-	entries, err := os.ReadDir("/proc/" + pid + "/fd")
+	fds := fmt.Sprintf("/proc/%d/fd/", pid)
+	entries, err := os.ReadDir(fds)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []string
 	for _, e := range entries {
-		path := "/proc/" + pid + "/fd/" + e.Name()
+		path := fds + e.Name()
 		to, err := os.Readlink(path)
 		if err != nil {
 			continue
@@ -318,7 +297,7 @@ func TestWarmMemberDies(t *testing.T) {
 		dead := idle(t, c)[0]
 		victim := dead
 		if warm != "command=1" {
-			fmt.Sscan(below(t, dead)[0], &victim)
+			victim = testkit.Children(t, dead)[0]
 		}
 		if err := unix.Kill(victim, unix.SIGKILL); err != nil {
 			t.Fatal(err)

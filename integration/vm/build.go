@@ -76,11 +76,9 @@ func (m machine) programs() error {
 			return err
 		}
 	}
-	for _, name := range []string{"sandglass", "sandglass-image"} {
-		out := filepath.Join(m.built("tests"), name)
-		if err := command(m.env(), "go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", out, "./cmd/"+name); err != nil {
-			return err
-		}
+	// To a directory, each by its own name.
+	if err := command(m.env(), "go", "build", "-trimpath", "-ldflags", "-s -w -buildid=", "-o", m.built("tests")+"/", "./cmd/sandglass", "./cmd/sandglass-image"); err != nil {
+		return err
 	}
 	return m.compile()
 }

@@ -148,25 +148,21 @@ func plan() []machine {
 // arm64 are the machines of the other architecture: one for each run, and one for
 // everything, by name.
 func arm64() []machine {
-	return []machine{
-		{name: "arm64-core", kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: []suite{
-			{pkg: "pkg/check", run: "^TestEveryControlHolds$"},
-			{pkg: "pkg/seccomp"},
-			{pkg: "internal/sys", skip: many},
-			{pkg: "pkg/boxinit"},
-			{pkg: "pkg/mount"},
-		}},
-		{name: "arm64", byName: true, kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: []suite{
-			{pkg: "pkg/check", run: "^TestEveryControlHolds$"},
-			{pkg: "pkg/seccomp"},
-			{pkg: "internal/sys", skip: many},
-			{pkg: "pkg/boxinit"},
-			{pkg: "pkg/mount"},
-			{pkg: "pkg/cgroup"},
-			{pkg: "pkg/launch"},
-			{pkg: "pkg/sandbox", skip: "^Example"}, // with limits for a machine that is not emulated
-		}},
+	core := []suite{
+		{pkg: "pkg/check", run: "^TestEveryControlHolds$"},
+		{pkg: "pkg/seccomp"},
+		{pkg: "internal/sys", skip: many},
+		{pkg: "pkg/boxinit"},
+		{pkg: "pkg/mount"},
 	}
+	of := func(name string, byName bool, suites []suite) machine {
+		return machine{name: name, byName: byName, kernel: "linux-image-cloud-arm64", release: "trixie", arch: "arm64", must: otherArch, suites: suites}
+	}
+	return []machine{of("arm64-core", false, core), of("arm64", true, slices.Concat(core, []suite{
+		{pkg: "pkg/cgroup"},
+		{pkg: "pkg/launch"},
+		{pkg: "pkg/sandbox", skip: "^Example"}, // with limits for a machine that is not emulated
+	}))}
 }
 
 // pick takes a part of the plan, for work on it.

@@ -23,8 +23,11 @@ import (
 // of a release, or one that lacks a control on purpose.
 const EnvBinary = "SANDGLASS_TEST_BINARY"
 
-// EnvImageTool is the same for sandglass-image.
-const EnvImageTool = "SANDGLASS_TEST_IMAGE_BINARY"
+// EnvImageTool and EnvMCPServer are the same for sandglass-image and sandglass-mcp.
+const (
+	EnvImageTool = "SANDGLASS_TEST_IMAGE_BINARY"
+	EnvMCPServer = "SANDGLASS_TEST_MCP"
+)
 
 // dir is where everything that is built goes. Every user may read it, for the
 // tests run the binary under several ids.
@@ -46,22 +49,20 @@ var binary = sync.OnceValues(func() (string, error) {
 	return buildCommand("sandglass")
 })
 
-var imageTool = sync.OnceValues(func() (string, error) {
-	if b := os.Getenv(EnvImageTool); b != "" {
-		return b, nil
-	}
-	return buildCommand("sandglass-image")
-})
+// tool is one of the other commands: the one that env names, or a fresh build.
+func tool(env, name string) func() (string, error) {
+	return sync.OnceValues(func() (string, error) {
+		if b := os.Getenv(env); b != "" {
+			return b, nil
+		}
+		return buildCommand(name)
+	})
+}
 
-// EnvMCPServer is the same for sandglass-mcp.
-const EnvMCPServer = "SANDGLASS_TEST_MCP"
-
-var mcpServer = sync.OnceValues(func() (string, error) {
-	if b := os.Getenv(EnvMCPServer); b != "" {
-		return b, nil
-	}
-	return buildCommand("sandglass-mcp")
-})
+var (
+	imageTool = tool(EnvImageTool, "sandglass-image")
+	mcpServer = tool(EnvMCPServer, "sandglass-mcp")
+)
 
 // buildCommand builds one of the commands into dir.
 func buildCommand(name string, tags ...string) (string, error) {

@@ -107,7 +107,7 @@ func Processes(marker string) []string {
 			continue
 		}
 		cmdline, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if err != nil || dead(e.Name()) {
+		if err != nil || Dead(pid) {
 			continue
 		}
 		text := strings.TrimSpace(strings.ReplaceAll(string(cmdline), "\x00", " "))
@@ -118,9 +118,31 @@ func Processes(marker string) []string {
 	return list
 }
 
-// dead says whether a process has ended and is only not waited for yet.
-func dead(pid string) bool {
-	stat, err := os.ReadFile("/proc/" + pid + "/stat")
+// Children are the processes that a process of the host has. A thread of it that
+// ends meanwhile has none any more.
+func Children(t testing.TB, pid int) (list []int) {
+	t.Helper()
+	dir := "/proc/" + strconv.Itoa(pid) + "/task/"
+	tasks, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		text, _ := os.ReadFile(dir + task.Name() + "/children")
+		for f := range strings.FieldsSeq(string(text)) {
+			n, err := strconv.Atoi(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// Dead says whether a process has ended, and at most is not waited for yet.
+func Dead(pid int) bool {
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	i := strings.LastIndexByte(string(stat), ')')
 	return err != nil || i < 0 || strings.HasPrefix(string(stat[i:]), ") Z") || strings.HasPrefix(string(stat[i:]), ") X")
 }

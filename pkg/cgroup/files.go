@@ -48,11 +48,14 @@ func explain(op, path string, err error) *cause {
 // nobodys opens the cause for an ordinary user and for root of a container of
 // theirs: that is what they lack, the path of somebody else's group comes after it.
 func nobodys() string {
-	if os.Geteuid() == 0 && !causes.InUserNamespace() {
+	if hostsRoot() {
 		return ""
 	}
 	return "no control group of your own: "
 }
+
+// hostsRoot says that the caller is root, and of no container of an ordinary user.
+func hostsRoot() bool { return os.Geteuid() == 0 && !causes.InUserNamespace() }
 
 // retry repeats a system call that a signal interrupted: the Go runtime sends
 // itself SIGURG at any time.

@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,7 +89,7 @@ func (g *Group) dirV1(t *tree, ctrl string) (*dir, *cause) {
 // explainV1 knows that no v1 hierarchy is ever delegated by systemd.
 func explainV1(op, path string, err error) *cause {
 	c := explain(op, path, err)
-	if err == unix.EACCES && os.Geteuid() == 0 && !causes.InUserNamespace() {
+	if err == unix.EACCES && hostsRoot() {
 		c.what += " (root without the capability CAP_DAC_OVERRIDE?)"
 		c.hints = []string{"capsh --print   # what the bounding set lacks"}
 		return c

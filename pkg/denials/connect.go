@@ -41,18 +41,21 @@ func (w *Watch) connects(n *sys.Notification) {
 	if to == "" {
 		return
 	}
-	r := row{kind: "host", what: to, errno: "ENETUNREACH", program: program(n.PID)}
+	r := row{kind: "host", what: to, errno: "ENETUNREACH"}
+	addr := address(buf[:got])
+	local := slices.ContainsFunc(w.Local, func(p netip.Prefix) bool { return p.Contains(addr) })
+	if local {
+		// First: most are to what is listed, and nothing more need be asked of them.
+		if r.what, r.errno = w.unlisted(addr, binary.BigEndian.Uint16(buf[2:]), to), ""; r.what == "" {
+			return
+		}
+	}
+	r.program = program(n.PID)
 	if w.isUDP(n) {
 		r.args = argsUDP
 	}
-	if !sys.NotificationValid(w.listener, n.ID) {
+	if local && r.args == argsUDP || !sys.NotificationValid(w.listener, n.ID) {
 		return
-	}
-	if addr := address(buf[:got]); slices.ContainsFunc(w.Local, func(p netip.Prefix) bool { return p.Contains(addr) }) {
-		r.what, r.errno = w.unlisted(addr, binary.BigEndian.Uint16(buf[2:]), to), ""
-		if r.what == "" || r.args == argsUDP {
-			return
-		}
 	}
 	w.seen.add(r)
 }
