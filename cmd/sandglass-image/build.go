@@ -112,11 +112,12 @@ func publish(name string, force bool, make func(*store.Work) (*unpack.Unpacked, 
 	if err == nil {
 		id, err = w.Publish(u, name, force)
 	}
-	if cerr := w.Close(); err == nil {
-		err = cerr
-	}
+	_ = w.Close() // what it cannot remove the next one does: an image that is there is there
 	if err != nil {
 		return 0, err
+	}
+	for _, c := range u.Called[:min(len(u.Called), 4)] {
+		tell("the archive calls itself " + refusal.Word(c))
 	}
 	return emit(id + " " + image.Normal(name) + "\n"), nil
 }

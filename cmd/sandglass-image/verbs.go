@@ -31,39 +31,7 @@ func importVerb(args []string) (int, error) {
 			return 0, err
 		}
 	}
-	if err := image.CheckName(name); err != nil {
-		return 0, err
-	}
-	s, err := store.Create()
-	if err != nil {
-		return 0, err
-	}
-	defer s.Close()
-	w, err := store.Begin(s)
-	if err != nil {
-		return 0, err
-	}
-	id, called, err := bring(s, w, o, name)
-	_ = w.Close() // what it cannot remove the next one does: an image that is there is there
-	if err != nil {
-		return 0, err
-	}
-	if personal() {
-		for _, c := range called[:min(len(called), 4)] {
-			fmt.Fprintf(os.Stderr, "sandglass: the archive calls itself %s\n", refusal.Word(c))
-		}
-	}
-	return emit(id + " " + image.Normal(name) + "\n"), nil
-}
-
-// bring does the import.
-func bring(s *image.Store, w *store.Work, o *options, name string) (string, []string, error) {
-	u, err := unpack.Import(o.rest[0], o.limits, w)
-	if err != nil {
-		return "", nil, err
-	}
-	id, err := w.Publish(u, name, o.force)
-	return id, u.Called, err
+	return publish(name, o.force, func(w *store.Work) (*unpack.Unpacked, error) { return unpack.Import(o.rest[0], o.limits, w) })
 }
 
 // personal is whether a person reads stderr.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -199,12 +197,7 @@ func beyond(have, most *policy.Limits) string {
 
 // beside is the sandglass that came with this binary, or that of PATH.
 func beside() string {
-	self, err := os.Executable()
-	if err == nil {
-		self, err = filepath.EvalSymlinks(self)
-	}
-	if err == nil {
-		path := filepath.Join(filepath.Dir(self), "sandglass")
+	if path, err := hostpath.Beside("sandglass"); err == nil {
 		if fd, err := hostpath.Program(path); err == nil { // not one that another user put there
 			unix.Close(fd)
 			return path

@@ -29,18 +29,14 @@ func become(verb string, args []string) int {
 		return emit(usage(verb))
 	}
 	helper := "sandglass-" + verb
-	self, err := os.Executable()
-	if err == nil {
-		self, err = filepath.EvalSymlinks(self)
-	}
+	path, err := hostpath.Beside(helper)
 	if err != nil {
 		return fail(refusal.Newf("%s: where this binary lies cannot be told: %v", verb, err))
 	}
-	path := filepath.Join(filepath.Dir(self), helper)
 	fd, err := hostpath.Program(path)
 	if err != nil {
 		return fail(refusal.Newf("%s: %s: %v", verb, refusal.Word(path), err).
-			Hint("install -m 755 %s %s   # from the same build as sandglass", helper, refusal.Shell(filepath.Dir(self)+"/")))
+			Hint("install -m 755 %s %s   # from the same build as sandglass", helper, refusal.Shell(filepath.Dir(path)+"/")))
 	}
 	// By its descriptor: it is what was looked at.
 	err = unix.Exec("/proc/self/fd/"+strconv.Itoa(fd), append([]string{helper}, args...), os.Environ())

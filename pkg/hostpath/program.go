@@ -3,12 +3,25 @@ package hostpath
 import (
 	"errors"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 )
 
 // ErrProgram is Program's for what is there.
 var ErrProgram = errors.New("it is no program, or one that another user could change")
+
+// Beside is the path of a program of ours that lies beside this one, links followed.
+func Beside(name string) (string, error) {
+	self, err := os.Executable()
+	if err == nil {
+		self, err = filepath.EvalSymlinks(self)
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(filepath.Dir(self), name), nil
+}
 
 // Program opens a program of ours that lies beside this one, O_PATH, to be executed
 // by its descriptor. PATH is not asked, and where sandglass was copied to a directory

@@ -113,16 +113,18 @@ func (a *Apt) Have(list []manifest.Package) bool {
 // these packages were chosen by are checked again, each time.
 func (a *Apt) Fetch(list []manifest.Package, without []string) error {
 	args := []string{"install", "--download-only", "-y", "--"}
+	all := true
 	for _, p := range list {
 		args = append(args, p.Name+"="+p.Version)
 		if a.Have([]manifest.Package{p}) {
 			continue
 		}
+		all = false
 		if err := os.Remove(a.file(p)); err != nil && !os.IsNotExist(err) {
 			return failed(a.debs, err)
 		}
 	}
-	if a.Have(list) {
+	if all {
 		return nil
 	}
 	if err := a.pretend(without); err != nil {

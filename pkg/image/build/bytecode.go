@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -58,8 +59,7 @@ func (p *packager) bytecode(run Run) error {
 	}
 	var tops []string
 	err := p.out.Tree.Walk(func(name string, n *tree.Node) error {
-		within := func(top string) bool { return strings.HasPrefix("/"+name, top+"/") }
-		if n.Kind == tree.Dir && recipe.Any(p.recipe.Bytecode, name) && !anyOf(tops, within) {
+		if n.Kind == tree.Dir && recipe.Any(p.recipe.Bytecode, name) && !below(tops, name) {
 			tops = append(tops, "/"+name)
 		}
 		return nil
@@ -71,13 +71,9 @@ func (p *packager) bytecode(run Run) error {
 	return run(p.out.Tree, argv, func(in io.Reader) error { return p.compiled(in, tops) })
 }
 
-func anyOf(list []string, is func(string) bool) bool {
-	for _, s := range list {
-		if is(s) {
-			return true
-		}
-	}
-	return false
+// below says whether a name is below one of these directories.
+func below(tops []string, name string) bool {
+	return slices.ContainsFunc(tops, func(top string) bool { return strings.HasPrefix("/"+name, top+"/") })
 }
 
 // compiled takes bytecode beside the modules that it is of, and nothing else.
@@ -95,8 +91,7 @@ func (p *packager) compiled(in io.Reader, tops []string) error {
 		dir, base := path.Split(name)
 		module, _, _ := strings.Cut(base, ".")
 		source := p.out.Tree.Look(path.Join(path.Dir(path.Clean(dir)), module+".py"))
-		ours := path.Base(dir) == "__pycache__" && strings.HasSuffix(base, ".pyc") && h.Typeflag == tar.TypeReg &&
-			anyOf(tops, func(top string) bool { return strings.HasPrefix("/"+name, top+"/") })
+		ours := path.Base(dir) == "__pycache__" && strings.HasSuffix(base, ".pyc") && h.Typeflag == tar.TypeReg && below(tops, name)
 		if !ours || source == nil || source.Kind == tree.Dir {
 			return refusal.Newf("bytecode: %s is of no module", refusal.Word(name))
 		}
@@ -110,17 +105,13 @@ func (p *packager) compiled(in io.Reader, tops []string) error {
 // whose root is a directory. Its limits may be held by weaker means: they are there
 // for a compiler that does not end.
 func Sandbox(root string, argv []string, read func(io.Reader) error) error {
-	self, err := os.Executable()
-	if err == nil {
-		self, err = filepath.EvalSymlinks(self)
-	}
+	at, err := hostpath.Beside("sandglass")
 	if err != nil {
 		return refusal.Newf("where this binary lies cannot be told: %v", err)
 	}
-	at := filepath.Join(filepath.Dir(self), "sandglass")
 	fd, err := hostpath.Program(at)
 	if err != nil {
-		return refusal.Newf("%s: %v", refusal.Word(at), err).Hint("install -m 755 sandglass %s   # from the same build", refusal.Shell(filepath.Dir(self)+"/"))
+		return refusal.Newf("%s: %v", refusal.Word(at), err).Hint("install -m 755 sandglass %s   # from the same build", refusal.Shell(filepath.Dir(at)+"/"))
 	}
 	program := os.NewFile(uintptr(fd), at)
 	defer program.Close()

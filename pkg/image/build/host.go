@@ -194,10 +194,9 @@ func (h *host) symlink(path string, deep int) error {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(filepath.Dir(path), to)
 	}
-	inside := slices.ContainsFunc(h.trees, func(t string) bool { return to == t || strings.HasPrefix(to, t+"/") })
 	st, err := os.Stat(path)
 	switch {
-	case err != nil || inside && !recipe.Any(leftOut, place(to)):
+	case err != nil || h.inTree(to) && !recipe.Any(leftOut, place(to)):
 		return h.link(place(path), target, h.newest)
 	case st.Mode().IsRegular():
 		return h.regular(path, st)

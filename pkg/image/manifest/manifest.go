@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/image"
 )
 
 // Package is a package by name, version and architecture, and the SHA-256 of its archive.
@@ -109,4 +110,4 @@ func ParsePackage(line string) (Package, bool) {
 	return Package{Name: f[1], Version: f[2], Architecture: f[3], Sum: f[4]}, true
 }
 
-func isSum(s string) bool { return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == "" }
+func isSum(s string) bool { return image.IsDigest(image.DigestPrefix + s) }

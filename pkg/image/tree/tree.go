@@ -46,8 +46,10 @@ type Node struct {
 // UsualNodes are enough for the largest images that people run code in.
 const UsualNodes = 400000
 
-// More is a bound to try after one that was too small.
-func More(n int64) int64 { return max(2*n, UsualNodes) }
+// Over refuses more than most of something that --max-files, which is files, bounds.
+func Over(files, most int64, what string) *refusal.Error {
+	return refusal.Newf("more than %d %s", most, what).Hint("--max-files %d   # or more: what follows was not counted", max(2*files, UsualNodes))
+}
 
 // Bounds of what a tree takes.
 type Bounds struct {
@@ -172,10 +174,10 @@ func (t *Tree) add(in *Node, name string, n *Node, depth int) (*Node, error) {
 		return nil, refusal.Newf("%s...: a name has %d bytes, more than %d", refusal.Word(name[:64]), len(name), maxPart)
 	}
 	if t.nodes++; t.nodes > t.bounds.Nodes {
-		return nil, refusal.Newf("more than %d files and directories", t.bounds.Nodes).Hint("--max-files %d   # or more: what follows was not counted", More(t.bounds.Nodes))
+		return nil, Over(t.bounds.Nodes, t.bounds.Nodes, "files and directories")
 	}
 	if t.text += int64(len(name) + len(n.Target)); t.text/PerNode > t.bounds.Nodes {
-		return nil, refusal.Newf("more than %d bytes of names and links", PerNode*t.bounds.Nodes).Hint("--max-files %d   # or more: what follows was not counted", More(t.bounds.Nodes))
+		return nil, Over(t.bounds.Nodes, PerNode*t.bounds.Nodes, "bytes of names and links")
 	}
 	n.layer = t.layer
 	if n.Kind == Dir {

@@ -102,13 +102,13 @@ func (u *unpacker) index(f source) (*tarFiles, error) {
 			return nil, damaged(err)
 		}
 		if len(files.spans) > int(u.limits.Files) {
-			return nil, refusal.Newf("more than %d entries", u.limits.Files).Hint("--max-files %d   # or more: what follows was not counted", tree.More(u.limits.Files))
+			return nil, tree.Over(u.limits.Files, u.limits.Files, "entries")
 		}
 		if len(h.Name) > maxPart || len(h.Linkname) > maxPart {
 			continue // no part of an image's has such a name
 		}
 		if text += int64(len(h.Name) + len(h.Linkname)); text/tree.PerNode > u.limits.Files {
-			return nil, refusal.Newf("more than %d bytes of names and links", tree.PerNode*u.limits.Files).Hint("--max-files %d   # or more: what follows was not counted", tree.More(u.limits.Files))
+			return nil, tree.Over(u.limits.Files, tree.PerNode*u.limits.Files, "bytes of names and links")
 		}
 		at, err := f.Seek(0, io.SeekCurrent)
 		if err != nil {

@@ -35,7 +35,7 @@ func (u *unpacker) inFolder(dir int, name, at string, root *unix.Stat_t) error {
 	}
 	names, err := f.Readdirnames(int(u.limits.Files) + 1)
 	if err != nil && err != io.EOF {
-		return where(refusal.Word(cut(at)), err)
+		return refusal.Within(refusal.Word(cut(at)), err)
 	}
 	slices.Sort(names)
 	for _, n := range names {
@@ -54,7 +54,7 @@ func (u *unpacker) inFolder(dir int, name, at string, root *unix.Stat_t) error {
 func openEntry(dir int, name, at string, flags int) (*os.File, *unix.Stat_t, error) {
 	fd, err := hostpath.Beneath(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|flags, 0)
 	if err != nil {
-		return nil, nil, where(refusal.Word(cut(at)), err)
+		return nil, nil, refusal.Within(refusal.Word(cut(at)), err)
 	}
 	f := os.NewFile(uintptr(fd), at)
 	var st unix.Stat_t
@@ -73,7 +73,7 @@ func fromStat(st *unix.Stat_t, kind tree.Kind) tree.Node {
 func (u *unpacker) inDirectory(dir int, name, at string, root *unix.Stat_t) error {
 	var st unix.Stat_t
 	if err := unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW); err != nil {
-		return where(refusal.Word(cut(at)), err)
+		return refusal.Within(refusal.Word(cut(at)), err)
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -86,7 +86,7 @@ func (u *unpacker) inDirectory(dir int, name, at string, root *unix.Stat_t) erro
 		buf := make([]byte, maxPath+1)
 		size, err := unix.Readlinkat(dir, name, buf)
 		if err != nil {
-			return where(refusal.Word(cut(at)), err)
+			return refusal.Within(refusal.Word(cut(at)), err)
 		}
 		n := fromStat(&st, tree.Link)
 		n.Target = string(buf[:size])
@@ -111,14 +111,14 @@ func (u *unpacker) regular(dir int, name, at string) error {
 	}
 	defer f.Close()
 	if st.Mode&unix.S_IFMT != unix.S_IFREG {
-		return where(refusal.Word(cut(at)), hostpath.ErrNotRegular)
+		return refusal.Within(refusal.Word(cut(at)), hostpath.ErrNotRegular)
 	}
 	n := fromStat(st, tree.File)
 	caps, err := unix.Fgetxattr(int(f.Fd()), "security.capability", nil)
 	n.Caps = err == nil && caps > 0
 	u.packed += st.Blocks * 512
 	if err := u.take(io.LimitReader(f, st.Size+1), st.Size, &n); err != nil {
-		return where(refusal.Word(cut(at)), err)
+		return refusal.Within(refusal.Word(cut(at)), err)
 	}
 	return u.out.Tree.Put(at, n)
 }

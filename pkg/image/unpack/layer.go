@@ -67,7 +67,7 @@ func (u *unpacker) entry(r io.Reader, h *tar.Header) error {
 	case tar.TypeReg, tar.TypeGNUSparse:
 		n.Kind = tree.File
 		if err := u.take(r, h.Size, &n); err != nil {
-			return where(refusal.Word(cut(h.Name)), damaged(err))
+			return refusal.Within(refusal.Word(cut(h.Name)), damaged(err))
 		}
 		return u.out.Tree.Put(h.Name, n)
 	}

@@ -167,7 +167,7 @@ func (u *unpacker) layers(from files, s *settings, names, digests []string) erro
 			digest = digests[i]
 		}
 		if err := u.packedLayer(from, name, digest, s.RootFS.DiffIDs[i]); err != nil {
-			return where("layer "+strconv.Itoa(i+1), err)
+			return refusal.Within("layer "+strconv.Itoa(i+1), err)
 		}
 	}
 	return nil

@@ -217,14 +217,6 @@ func (u *unpacker) spool(f io.Reader, kind compression) (*os.File, error) {
 	return spool, nil
 }
 
-// where puts what is being read in front of a refusal.
-func where(what string, err error) error {
-	if r, ok := err.(*refusal.Error); ok {
-		return &refusal.Error{What: what + ": " + r.What, Hints: r.Hints, Exit: r.Exit}
-	}
-	return refusal.Newf("%s: %v", what, refusal.Cause(err))
-}
-
 // firstNames bounds how many names of a kind an image lists.
 const firstNames = 100
 
