@@ -454,7 +454,7 @@ var mutations = []mutation{
 		{"pkg/boxinit/steps.go", "	b.later.Close()\n	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n", "	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n"}}},
 	{control: "the same policy", pkg: "session", fail: []string{"TestWarmIsTheSamePolicy"}, edits: []edit{
 		{"pkg/pool/pool.go", "if !some || s.Frame() != p.frame {", "if !some {"},
-		{"pkg/sandbox/held.go", "h.frame != a.spec.Frame() || ", ""}}},
+		{"pkg/sandbox/held.go", "h.frame != a.frame || ", ""}}},
 	{control: "CPU time until the release", pkg: "session", fail: []string{"TestWarmLimitsBeginAtTheRelease"}, edits: []edit{
 		{"pkg/launch/release.go", "	w.base = s.watch.spent(s.pid)\n", "	w.base = time.Hour\n"}}},
 }

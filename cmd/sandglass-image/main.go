@@ -29,7 +29,7 @@ func dispatch(args []string) int {
 		return refusal.ExitRefused
 	}
 	if slices.ContainsFunc(args, func(a string) bool { return a == "-h" || a == "--help" }) || args[0] == "help" {
-		return emit(helpOn(args))
+		return emit(verbs.Find("image").HelpOn(args))
 	}
 	verbs := map[string]func([]string) (int, error){
 		"import": importVerb, "list": listVerb, "ls": listVerb, "show": showVerb, "verify": verifyVerb,

@@ -9,7 +9,6 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/image"
-	"sandglass/pkg/verbs"
 )
 
 // docker are the words that docker has for the same, with ours.
@@ -67,20 +66,6 @@ func count(verb string, rest []string, what string) *refusal.Error {
 		return r.Hint("sandglass image %s", verb)
 	}
 	return r.Hint("sandglass image %s %s", verb, what).Hint("sandglass image %s --help", verb)
-}
-
-// helpOn is what --help prints: of one verb, or of all.
-func helpOn(args []string) string {
-	all := verbs.Find("image")
-	for _, a := range args {
-		if text := all.SubUsage(a); text != "" {
-			return text
-		}
-		if !strings.HasPrefix(a, "-") && a != "help" {
-			break
-		}
-	}
-	return all.Usage()
 }
 
 // reachable refuses a store that is there, or may be, and cannot be looked at: "no

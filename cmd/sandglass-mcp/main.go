@@ -71,7 +71,7 @@ func (s signalled) Error() string { return s.Signal.String() }
 
 // fail prints an error as sandglass does: one line, and hints to paste.
 func fail(err error) int {
-	code, hints := refusal.ExitRefused, []string{"sandglass mcp --help"}
+	hints := []string{"sandglass mcp --help"}
 	var r *refusal.Error
 	var e *sessionclient.Error
 	if errors.As(err, &r) && len(r.Hints) > 0 {
@@ -80,5 +80,5 @@ func fail(err error) int {
 		hints = e.Hints
 	}
 	os.Stderr.WriteString(refusal.Text(err.Error(), hints))
-	return code
+	return refusal.ExitRefused
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -265,8 +264,5 @@ func answer(r *result.Result) (output, error) {
 
 // text is output for a reader of text: what is no UTF-8 is shown as U+FFFD.
 func text(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
-	}
 	return strings.ToValidUTF8(string(b), "\ufffd")
 }

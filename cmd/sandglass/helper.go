@@ -10,6 +10,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
+	"sandglass/pkg/verbs"
 )
 
 // imageCommand becomes sandglass-image: what reads archives is not linked here.
@@ -26,7 +27,7 @@ func mcpCommand(args []string) int { return become("mcp", args) }
 // become goes on as the binary that does a verb's work and lies beside this one.
 func become(verb string, args []string) int {
 	if len(args) > 0 && slices.Contains([]string{"-h", "--help"}, args[len(args)-1]) {
-		return emit(usage(verb))
+		return emit(verbs.Find(verb).HelpOn(args))
 	}
 	helper := "sandglass-" + verb
 	path, err := hostpath.Beside(helper)

@@ -37,7 +37,7 @@ func sessionCommand(args []string) int {
 	c := session.Config{Version: version, Languages: plan.Languages(), Defaults: s.Defaults, Running: s.Running, Queued: s.Queued}
 	run := sandbox.Run
 	if len(s.Warm) > 0 {
-		p, err := warm(ctx, &s)
+		p, err := pool.New(ctx, pool.Config{Spec: sandbox.Spec{Spec: s.Base}, Sizes: s.Warm, MaxAge: s.WarmAge})
 		if err != nil {
 			return fail(err)
 		}
@@ -50,15 +50,6 @@ func sessionCommand(args []string) int {
 	}
 	err = session.Serve(ctx, c, os.Stdin, os.Stdout)
 	return sessionCode(err, int(until.got.Load()))
-}
-
-// warm begins to keep sandboxes ready, for as long as ctx lasts.
-func warm(ctx context.Context, s *policy.Session) (*pool.Pool, error) {
-	c := pool.Config{Spec: sandbox.Spec{Spec: s.Base}, MaxAge: s.WarmAge}
-	for _, w := range s.Warm {
-		c.Sizes = append(c.Sizes, pool.Size{Lang: w.Lang, N: w.N})
-	}
-	return pool.New(ctx, c)
 }
 
 // sessionCode is what a session exits with.

@@ -2,6 +2,7 @@ package image
 
 import (
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -35,9 +36,14 @@ func TestWordsThatAreNone(t *testing.T) {
 	} {
 		h.says(125, "sandglass: error: "+want+"\n", strings.Fields(args)...)
 	}
-	if exit, out, errs := h.image("rm", "--help"); exit != 0 || errs != "" || out != "usage: sandglass image rm [--force] IMAGE...\n\n"+
-		"takes names away, and images that have no other. One that a run uses stays\n\n  --force   of a digest: all its names\n" {
+	const help = "usage: sandglass image rm [--force] IMAGE...\n\n" +
+		"takes names away, and images that have no other. One that a run uses stays\n\n  --force   of a digest: all its names\n"
+	if exit, out, errs := h.image("rm", "--help"); exit != 0 || errs != "" || out != help {
 		t.Errorf("exit %d, %q, %q", exit, out, errs)
+	}
+	// The command that people type has it itself.
+	if out, err := exec.Command(testkit.Binary(t), "image", "rm", "--help").CombinedOutput(); err != nil || string(out) != help {
+		t.Errorf("sandglass image rm --help: %v, %q", err, out)
 	}
 }
 

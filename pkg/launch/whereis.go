@@ -14,7 +14,7 @@ import (
 // answer for another root.
 type Around struct {
 	Again string // the run's own command line up to its command, "" for sandglass run
-	Bare  string // the same in the host's view; "" where that is Again
+	Bare  string // the same in the host's view
 	Image string // "image NAME" or the directory that is the root, "" for the host's view
 	Root  string // the host path of its files
 }

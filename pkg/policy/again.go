@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -22,14 +23,14 @@ func (s *Spec) Again(entrypoint bool) string {
 	if entrypoint {
 		line += " --entrypoint ''"
 	}
-	switch {
-	case s.Image == "host":
+	if s.Image == "host" {
 		return line
-	case s.ImageName != "":
-		return line + " --image " + refusal.Shell(s.ImageName)
 	}
-	return line + " --image " + refusal.Shell(s.Image)
+	return line + " --image " + refusal.Shell(s.called())
 }
+
+// called is the root as the caller calls it.
+func (s *Spec) called() string { return cmp.Or(s.ImageName, s.Image) }
 
 // ImageWord is the root in a sentence, "" for the host's view.
 func (s *Spec) ImageWord() string {

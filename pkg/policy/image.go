@@ -53,11 +53,7 @@ func (h Host) imported(p *Parsed, ref string) (bool, error) {
 
 // noCommand is the refusal of an image without a word to run.
 func (p *Parsed) noCommand() error {
-	flags, name := p.Spec.Flags(), p.Spec.ImageName
-	if name == "" {
-		name = p.Spec.Image
-	}
-	name = refusal.Shell(name)
+	flags, name := p.Spec.Flags(), refusal.Shell(p.Spec.called())
 	if c := &p.pending.config; p.pending.entrypoint != nil && len(c.Entrypoint)+len(c.Cmd) > 0 {
 		return refusal.Newf("nothing to run: --entrypoint takes the place of the image's own command, and none follows").
 			Hint("%s %s   # the image's own", flags, name).

@@ -24,17 +24,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Size is how many sandboxes of a kind are kept.
-type Size struct {
-	Lang string // "" is any program, see sandbox.Prepare
-	N    int64
-}
-
 // Config says what is kept ready.
 type Config struct {
 	// Spec has the policy; its program and streams do not count.
 	Spec  sandbox.Spec
-	Sizes []Size
+	Sizes []policy.Warm // how many sandboxes of each kind are kept
 	// MaxAge is how old a sandbox that waits may become before another takes its
 	// place: interpreters and files of the host change.
 	MaxAge time.Duration
@@ -151,7 +145,7 @@ func (p *Pool) take(a *sandbox.Planned) *member {
 	defer p.mu.Unlock()
 	best := -1
 	for i, m := range p.members {
-		if time.Since(m.born) < p.c.MaxAge && m.Fits(a) && (best < 0 || p.members[best].lang == "" && m.lang != "") {
+		if time.Since(m.born) < p.c.MaxAge && (best < 0 || p.members[best].lang == "" && m.lang != "") && m.Fits(a) {
 			best = i
 		}
 	}

@@ -143,8 +143,9 @@ func (r *runner) awaited() {
 
 // Planned is a Spec with all that a run of it would do.
 type Planned struct {
-	spec Spec
-	plan *plan.Plan
+	spec  Spec
+	frame string // of spec, for each sandbox that it is compared with
+	plan  *plan.Plan
 }
 
 // Plan decides what a run of s would do. Close it.
@@ -153,7 +154,7 @@ func Plan(s Spec) (*Planned, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Planned{spec: s, plan: p}, nil
+	return &Planned{spec: s, frame: s.Frame(), plan: p}, nil
 }
 
 // Close lets go of the files that the plan has opened.
@@ -164,7 +165,7 @@ func (a *Planned) Close() { a.plan.Close() }
 // differs is given to it when it is released.
 func (h *Held) Fits(a *Planned) bool {
 	mine, p := h.plan, a.plan
-	if mayWait(&a.spec, "") != nil || h.frame != a.spec.Frame() || !mine.Input.Extends(&p.Input) ||
+	if mayWait(&a.spec, "") != nil || h.frame != a.frame || !mine.Input.Extends(&p.Input) ||
 		!bytes.Equal(mine.Filter.BPF, p.Filter.BPF) || !slices.Equal(mine.Rlimits, p.Rlimits) || !slices.Equal(mine.Cgroup.IO, p.Cgroup.IO) {
 		return false
 	}

@@ -207,10 +207,7 @@ func (r *runner) build() error {
 		}
 		b.Config.InitSeccomp = own.BPF
 	}
-	b.Around = launch.Around{Again: s.Again(p.Entrypoint), Image: s.ImageWord(), Root: p.Input.Root.Path}
-	if b.Around.Image != "" {
-		b.Around.Bare = s.Flags()
-	}
+	b.Around = launch.Around{Again: s.Again(p.Entrypoint), Bare: s.Flags(), Image: s.ImageWord(), Root: p.Input.Root.Path}
 	b.Config.Writable = rootfs.Writable(p.Input)
 	b.Hold = r.hold
 	if s.Out != "" || s.Keep || r.hold != nil { // who asks for it is not known yet

@@ -30,12 +30,11 @@ func (s *server) accept(r *run) *problem {
 	s.held += r.size
 	s.queue = append(s.queue, r)
 	s.startNext()
-	s.tellWaiting()
 	return nil
 }
 
 // startNext starts whom there is room for, until the session ends: close answers
-// them then. The lock is held.
+// them then. It tells how many wait still. The lock is held.
 func (s *server) startNext() {
 	for s.ctx.Err() == nil && s.running < s.c.Running && len(s.queue) > 0 {
 		r := s.queue[0]
@@ -45,6 +44,7 @@ func (s *server) startNext() {
 		s.boxes++
 		go r.perform()
 	}
+	s.tellWaiting()
 }
 
 // done gives a run's place to the next. Its last bytes are still to be written:
@@ -56,7 +56,6 @@ func (s *server) done(r *run) {
 	s.ending++
 	s.forget(r)
 	s.startNext()
-	s.tellWaiting()
 }
 
 // tellWaiting tells whom it concerns how many wait. The lock is held.

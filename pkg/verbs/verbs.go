@@ -66,8 +66,21 @@ func (v Verb) Usage() string {
 	return b.String()
 }
 
-// SubUsage is what --help prints of one of Sub, "" for none of that name.
-func (v Verb) SubUsage(name string) string {
+// HelpOn is what --help prints: of the one of Sub that args begin with, or of v.
+func (v Verb) HelpOn(args []string) string {
+	for _, a := range args {
+		if text := v.subUsage(a); text != "" {
+			return text
+		}
+		if !strings.HasPrefix(a, "-") && a != "help" {
+			break
+		}
+	}
+	return v.Usage()
+}
+
+// subUsage is that of one of Sub, "" for none of that name.
+func (v Verb) subUsage(name string) string {
 	for _, s := range v.Sub {
 		if s.Name != name {
 			continue
