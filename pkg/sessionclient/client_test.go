@@ -128,3 +128,23 @@ func TestRequestLine(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestText: encoding/json puts U+FFFD for what is no UTF-8, so that the
+// session would do something else than what was asked.
+func TestRequestText(t *testing.T) {
+	type named string
+	const bad = "a\xff"
+	for name, options := range map[string]map[string]any{
+		"name": {bad: 1}, "string": {"workdir": bad}, "list": {"volume": []string{"/a:/b", bad}},
+		"any list": {"volume": []any{"/a:/b", bad}}, "named": {"workdir": named(bad)}, "named list": {"volume": []named{bad}},
+	} {
+		q := Request{Command: []string{"true"}, Options: options}
+		if line, err := q.line("1", false); err == nil {
+			t.Errorf("%s: %s", name, line)
+		}
+	}
+	good := Request{Command: []string{"true"}, Options: map[string]any{"workdir": "/\u00e9", "cpus": 0.5, "pty": true, "volume": []string{"/a:/b"}, "none": nil}}
+	if _, err := good.line("1", false); err != nil {
+		t.Error(err)
+	}
+}

@@ -3,6 +3,7 @@ package sessionclient
 import (
 	"encoding/json"
 	"errors"
+	"reflect"
 	"unicode/utf8"
 )
 
@@ -107,10 +108,29 @@ func (q *Request) valid() bool {
 	for _, f := range q.Files {
 		texts = append(texts, f.Path, f.From)
 	}
+	for k, v := range q.Options {
+		texts = append(texts, k)
+		texts = appendTexts(texts, reflect.ValueOf(v))
+	}
 	for _, s := range texts {
 		if !utf8.ValidString(s) {
 			return false
 		}
 	}
 	return true
+}
+
+// appendTexts adds the strings of an option's value, of whatever type it is.
+func appendTexts(texts []string, v reflect.Value) []string {
+	switch v.Kind() {
+	case reflect.String:
+		texts = append(texts, v.String())
+	case reflect.Slice, reflect.Array:
+		for i := range v.Len() {
+			texts = appendTexts(texts, v.Index(i))
+		}
+	case reflect.Interface, reflect.Pointer:
+		texts = appendTexts(texts, v.Elem())
+	}
+	return texts
 }
