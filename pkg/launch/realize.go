@@ -51,8 +51,13 @@ func (r *realizer) one(it *rootfs.Item) (wire.Op, error) {
 	switch {
 	case op.Kind == wire.OpCopy:
 		if it.File != nil {
-			// Opened when it was judged: its name could be another's by now.
-			op.FD = r.box.AddFile(it.File)
+			// Opened when it was judged: its name could be another's by now. The plan keeps
+			// its own descriptor, for another sandbox if this one is gone.
+			fd, err := unix.FcntlInt(it.File.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+			if err != nil {
+				return op, refusal.Newf("%s: %v", refusal.Word(it.File.Name()), err)
+			}
+			op.FD = r.box.AddFD(fd, it.File.Name())
 			break
 		}
 		if err := r.content(&op, it.Content); err != nil {

@@ -36,7 +36,8 @@ type Plan struct {
 	// Entrypoint: the image has one, which takes any words for its arguments.
 	Entrypoint bool
 
-	files []*os.File
+	complete bool
+	files    []*os.File
 }
 
 // Program is what init executes.
@@ -83,8 +84,11 @@ func Begin(s policy.Spec) (*Plan, error) {
 }
 
 // Complete decides the rest, and opens the host's files that it decides on:
-// Close the plan, also after an error. It may be called once.
+// Close the plan, also after an error. A plan that is complete stays as it is.
 func (p *Plan) Complete() error {
+	if p.complete {
+		return nil
+	}
 	b := &builder{plan: p, finder: finder()}
 	for _, step := range []func() error{b.mounts, b.trusted, b.out, b.image, b.runtimes, b.program, b.copied, b.environment} {
 		if err := step(); err != nil {
@@ -92,6 +96,7 @@ func (p *Plan) Complete() error {
 		}
 	}
 	b.input()
+	p.complete = true
 	return nil
 }
 

@@ -109,8 +109,10 @@ func (p *Pool) Waiting(n int) {
 
 // Run runs s: in a sandbox that waits, if one fits, else in a new one.
 func (p *Pool) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) {
+	run := func() (sandbox.Result, error) { return sandbox.Run(ctx, s) }
 	if a := p.plan(s); a != nil {
 		defer a.Close()
+		run = func() (sandbox.Result, error) { return a.Run(ctx) } // and does not plan it again
 		for m := p.take(a); m != nil; m = p.take(a) {
 			if res, began, err := m.Run(ctx, a); began {
 				return res, err
@@ -120,7 +122,7 @@ func (p *Pool) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) 
 	}
 	p.setup(1)
 	defer p.setup(-1)
-	return sandbox.Run(ctx, s)
+	return run()
 }
 
 // plan is nil for a run that is refused, as sandbox.Run will say, and where there

@@ -42,7 +42,7 @@ func Prepare(ctx context.Context, s Spec, lang string, idle time.Duration) (*Hel
 	if err := mayWait(&s, lang); err != nil {
 		return nil, err
 	}
-	self, p, err := begin(&s)
+	self, p, err := begin(&s, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +160,16 @@ func Plan(s Spec) (*Planned, error) {
 // Close lets go of the files that the plan has opened.
 func (a *Planned) Close() { a.plan.Close() }
 
+// Run is the package's Run of what was planned, in a new sandbox. It may be called
+// once.
+func (a *Planned) Run(ctx context.Context) (Result, error) {
+	s := a.spec // which gets the capture of its streams
+	r := newResult(&s)
+	err := run(ctx, &s, &r, a.plan)
+	conclude(&r, err)
+	return r, err
+}
+
 // Fits says whether a run in this sandbox would be the one that was planned: the
 // whole policy is the same, and everything that the sandbox is made of. What
 // differs is given to it when it is released.
@@ -186,10 +196,11 @@ func (h *Held) Fits(a *Planned) bool {
 // is false nothing of the program has reached the sandbox, which is gone, and the
 // program can be run elsewhere.
 func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err error) {
-	r, s := h.runner, &a.spec
+	spec := a.spec // the plan's own stays as it is, for another sandbox
+	r, s := h.runner, &spec
 	c := &capture{}
 	c.open(s)
-	rel, err := h.release(a)
+	rel, err := h.release(a.plan, s)
 	if err != nil {
 		h.Close()
 		return Result{}, false, nil
@@ -218,8 +229,7 @@ func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err
 }
 
 // release is what the sandbox gets for the run.
-func (h *Held) release(a *Planned) (*launch.Release, error) {
-	s, p := &a.spec, a.plan
+func (h *Held) release(p *plan.Plan, s *Spec) (*launch.Release, error) {
 	b := &launch.Box{
 		Identity: h.runner.box.Identity, Timeout: s.Limits.Timeout, CPUTime: s.Limits.CPUTime,
 		Stdout: s.Stdout, Stderr: s.Stderr, OutputLimit: s.Limits.Output, OutputKill: s.OutputLimit == policy.OutputKill,

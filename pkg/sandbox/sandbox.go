@@ -90,7 +90,7 @@ func Init() {
 // called from many goroutines at once.
 func Run(ctx context.Context, s Spec) (Result, error) {
 	r := newResult(&s)
-	err := run(ctx, &s, &r)
+	err := run(ctx, &s, &r, nil)
 	conclude(&r, err)
 	return r, err
 }
@@ -110,22 +110,24 @@ func conclude(r *Result, err error) {
 	r.Hints = outOfFiles(r.Error, r.Hints)
 }
 
-// begin is what every sandbox of this process needs, and the first half of its plan.
-func begin(s *Spec) (self string, p *plan.Plan, err error) {
+// begin is what every sandbox of this process needs, and the first half of its
+// plan, unless there is one.
+func begin(s *Spec, made *plan.Plan) (self string, p *plan.Plan, err error) {
 	if err := CheckCaller(); err != nil {
 		return "", nil, err
 	}
 	if err := causes.Proc(); err != nil {
 		return "", nil, err
 	}
-	if self, err = initPath(s); err == nil {
-		p, err = plan.Begin(s.Spec)
+	if self, err = initPath(s); err != nil || made != nil {
+		return self, made, err
 	}
+	p, err = plan.Begin(s.Spec)
 	return self, p, err
 }
 
-func run(ctx context.Context, s *Spec, r *Result) error {
-	self, p, err := begin(s)
+func run(ctx context.Context, s *Spec, r *Result, made *plan.Plan) error {
+	self, p, err := begin(s, made)
 	if err != nil {
 		return err
 	}
