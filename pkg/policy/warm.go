@@ -30,7 +30,7 @@ func (w Warm) Kind() string {
 // MaxWarm bounds each kind of sandbox that waits, and the least age at which
 // another takes the place of one keeps a host from doing nothing else.
 const (
-	MaxWarm     = int64(64)
+	MaxWarm     = int64(512)
 	leastAge    = 10 * time.Second
 	longestAge  = 24 * time.Hour
 	defaultAge  = 10 * time.Minute

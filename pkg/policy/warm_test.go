@@ -8,8 +8,8 @@ import (
 )
 
 func TestWarm(t *testing.T) {
-	s := session(t, "--warm python=4,node=2,command=64 --warm-age 30s --memory 64m")
-	if want := []Warm{{"python", 4}, {"node", 2}, {"", 64}}; !reflect.DeepEqual(s.Warm, want) || s.WarmAge != 30*time.Second {
+	s := session(t, "--warm python=4,node=2,command=512 --warm-age 30s --memory 64m")
+	if want := []Warm{{"python", 4}, {"node", 2}, {"", 512}}; !reflect.DeepEqual(s.Warm, want) || s.WarmAge != 30*time.Second {
 		t.Errorf("%+v %v", s.Warm, s.WarmAge)
 	}
 	if s.Base.Limits.Memory != 64<<20 || s.Warm[0].Kind() != "python" || s.Warm[2].Kind() != "command" {
@@ -19,10 +19,10 @@ func TestWarm(t *testing.T) {
 		t.Errorf("by default: %+v %v", s.Warm, s.WarmAge)
 	}
 	for line, want := range map[string]string{
-		"--warm python=100000":     "is not a number from 1 to 64",
-		"--warm python=65":         "is not a number from 1 to 64",
-		"--warm python=0":          "is not a number from 1 to 64",
-		"--warm python=-1":         "is not a number from 1 to 64",
+		"--warm python=100000":     "is not a number from 1 to 512",
+		"--warm python=513":        "is not a number from 1 to 512",
+		"--warm python=0":          "is not a number from 1 to 512",
+		"--warm python=-1":         "is not a number from 1 to 512",
 		"--warm ruby=1":            "is not one of command, python, node",
 		"--warm py=1":              "is not one of command, python, node",
 		"--warm python":            "is not KIND=N",

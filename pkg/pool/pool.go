@@ -17,11 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/sandbox"
-
-	"golang.org/x/sys/unix"
 )
 
 // Config says what is kept ready.
@@ -68,32 +65,17 @@ func New(ctx context.Context, c Config) (*Pool, error) {
 			return nil, err
 		}
 	}
-	if err := fits(c); err != nil {
+	has, err := hostRoom()
+	if err != nil {
+		return nil, err
+	}
+	if err := has.holds(c); err != nil {
 		return nil, err
 	}
 	p := &Pool{c: c, frame: c.Spec.Frame(), wake: make(chan struct{}, 1), done: make(chan struct{}), full: make(chan struct{})}
 	p.ctx, p.stop = context.WithCancel(ctx)
 	go p.fill()
 	return p, nil
-}
-
-// fits refuses more than this host has memory for: what waits may use all of it
-// one day.
-func fits(c Config) error {
-	var info unix.Sysinfo_t
-	if err := unix.Sysinfo(&info); err != nil {
-		return err
-	}
-	n := int64(0)
-	for _, s := range c.Sizes {
-		n += s.N
-	}
-	have := int64(info.Totalram) * int64(info.Unit)
-	if each := c.Spec.Limits.Memory; n*each > have {
-		return refusal.Newf("--warm: %d sandboxes of %s each are more than the %s of this host", n, policy.FormatSize(each), policy.FormatSize(have)).
-			Hint("--warm command=%d", max(have/each/2, 1)).Hint("--memory %s", policy.FormatSize(max(have/n/2, 1<<20)))
-	}
-	return nil
 }
 
 // Full is closed once all sandboxes have been there at the same time.
