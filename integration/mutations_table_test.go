@@ -449,7 +449,9 @@ var mutations = []mutation{
 	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
 		{"pkg/plan/file.go", "real, err := b.judge(\"file\", f.Source, false)", "real, err := filepath.EvalSymlinks(f.Source)"}}},
 	{control: "the program's start waits for the release", pkg: "session", fail: []string{"TestWarmBeforeItsRelease"}, edits: []edit{
-		{"pkg/boxinit/release.go", "	await(b.control, idleUntil(b.cfg))\n	t, body, files := receive(b.control)\n", "	sleeper, _ := os.StartProcess(\"/usr/bin/sleep\", []string{\"sleep\", \"9\"}, &os.ProcAttr{})\n	_ = sleeper\n	await(b.control, idleUntil(b.cfg))\n	t, body, files := receive(b.control)\n"}}},
+		{"pkg/boxinit/child.go", "		b.waiting, b.pid, b.pidfd, err = sys.StartWaiting(p)\n		return err\n", "		b.waiting, b.pid, b.pidfd, err = sys.StartWaiting(p)\n		b.waiting.Exec([]string{\"/usr/bin/sleep\"}, []string{\"sleep\", \"9\"}, nil)\n		return err\n"}}},
+	{control: "the way to write ends before the execve", pkg: "session", fail: []string{"TestWarmBeforeItsRelease"}, edits: []edit{
+		{"pkg/boxinit/release.go", "	b.later.Close()\n	b.cfg.Paths", "	b.cfg.Paths"}}},
 	{control: "init keeps no way to write to the root", pkg: "session", fail: []string{"TestWarmBeforeItsRelease"}, edits: []edit{
 		{"pkg/boxinit/steps.go", "	b.later.Close()\n	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n", "	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n"}}},
 	{control: "the same policy", pkg: "session", fail: []string{"TestWarmIsTheSamePolicy"}, edits: []edit{

@@ -190,16 +190,45 @@ func idle(t *testing.T, c *client) []int {
 	return list
 }
 
-// TestWarmBeforeItsRelease: in a sandbox that waits for any program nothing runs
-// but init; in one whose interpreter runs, that has no descriptor but its streams
-// and the FIFO that it reads, and init has none that leads to a file of the root.
+// TestWarmBeforeItsRelease: what waits runs nothing. In a sandbox for any program
+// init and the program's process are as confined as they will be, and the way to
+// write to the root is gone once that executes anything. An interpreter that runs
+// has no descriptor but its streams and the FIFO that it reads, and init has none
+// that leads to a file of the root.
 func TestWarmBeforeItsRelease(t *testing.T) {
 	testkit.Requires(t, "root", "python3")
 	c := openWarm(t, testkit.AsRoot(t), "command=1")
 	inits := idle(t, c)
-	if len(inits) != 1 || len(testkit.Children(t, inits[0])) != 0 {
+	if len(inits) != 1 {
 		t.Fatalf("inits %v", inits)
 	}
+	program := testkit.Children(t, inits[0])
+	if len(program) != 1 || len(testkit.Children(t, program[0])) != 0 {
+		t.Fatalf("programs %v", program)
+	}
+	for _, pid := range []int{inits[0], program[0]} {
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range []string{"CapInh:\t0000000000000000\n", "CapPrm:\t0000000000000000\n", "CapEff:\t0000000000000000\n", "Seccomp:\t2\n"} {
+			if !strings.Contains(string(status), line) {
+				t.Errorf("%d has not %q:\n%s", pid, line, status)
+			}
+		}
+	}
+	exe := func(pid int) string { path, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); return path }
+	if has := exe(program[0]); has == "" || has != exe(inits[0]) {
+		t.Errorf("the program's process has executed %s", has)
+	}
+	if links := openFiles(t, program[0]); links != "pipe pipe pipe" {
+		t.Errorf("the program's process has open %q", links)
+	}
+	c.sleeper("a", "")
+	c.up("a")
+	noFiles(t, inits[0])
+	c.send(`{"type":"cancel","id":"a"}`)
+	c.want("result", "a")
 	c.close()
 
 	c = openWarm(t, testkit.AsRoot(t), "python=1")
@@ -207,8 +236,7 @@ func TestWarmBeforeItsRelease(t *testing.T) {
 	if len(inits) != 1 {
 		t.Fatalf("inits %v", inits)
 	}
-	program := testkit.Children(t, inits[0])
-	if len(program) != 1 {
+	if program = testkit.Children(t, inits[0]); len(program) != 1 {
 		t.Fatalf("programs %v", program)
 	}
 	var links string
@@ -219,12 +247,18 @@ func TestWarmBeforeItsRelease(t *testing.T) {
 	if want := "pipe pipe pipe /code/main.py r"; links != want {
 		t.Errorf("the interpreter has open %q, want %q", links, want)
 	}
-	for _, f := range strings.Fields(openFiles(t, inits[0])) {
+	noFiles(t, inits[0])
+	c.close()
+}
+
+// noFiles: an init has nothing of the root open.
+func noFiles(t *testing.T, init int) {
+	t.Helper()
+	for _, f := range strings.Fields(openFiles(t, init)) {
 		if strings.Contains(f, "/") && filepath.Base(f) != "null" { // its own stdio
 			t.Errorf("init has %s open", f)
 		}
 	}
-	c.close()
 }
 
 // openFiles are the descriptors of a process: where they lead, and for a file of

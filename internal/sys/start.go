@@ -63,7 +63,12 @@ type child struct {
 	errno  uintptr
 	listen uintptr // result of the call that has Listener
 
-	// Of Spawn alone: they must not lie on a stack that moves.
+	// Of StartWaiting alone.
+	waits bool
+	state uint32
+	names []string // of paths
+
+	// Of Spawn and StartWaiting alone: they must not lie on a stack that moves.
 	own   []byte // the child's stack
 	args  cloneArgs
 	pidfd int32
@@ -111,23 +116,24 @@ func Start(p *Program) (pid, pidfd int, err error) {
 
 func newChild(p *Program) (*child, error) {
 	c := &child{calls: p.Calls.list}
-	for _, s := range p.Paths {
+	return c, c.execute(p.Paths, p.Argv, p.Env)
+}
+
+// execute sets what is executed.
+func (c *child) execute(paths, argv, env []string) (err error) {
+	c.names, c.paths = paths, nil
+	for _, s := range paths {
 		b, err := unix.BytePtrFromString(s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		c.paths = append(c.paths, b)
 	}
-	argv, err := stringArray(p.Argv)
-	if err != nil {
-		return nil, err
+	if c.argv, err = stringArray(argv); err != nil {
+		return err
 	}
-	env, err := stringArray(p.Env)
-	if err != nil {
-		return nil, err
-	}
-	c.argv, c.env = argv, env
-	return c, nil
+	c.env, err = stringArray(env)
+	return err
 }
 
 func stringArray(list []string) (**byte, error) {
@@ -198,6 +204,9 @@ func runChild(c *child) {
 		}
 	}
 	c.failed = len(c.calls)
+	if c.waits {
+		waitChild(c)
+	}
 	execChild(c)
 	exitChild()
 }

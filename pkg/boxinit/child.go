@@ -85,6 +85,8 @@ func dropPrivileges(c *sys.Calls) {
 	c.Add("no_new_privs", unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 }
 
+// startProgram makes the program's process. One that waits for a release has
+// everything done to it but the execve: what that is for is looked at then.
 func startProgram(b *box) error {
 	if err := refuseOwnExe(b.cfg.Paths); err != nil {
 		return err
@@ -106,7 +108,11 @@ func startProgram(b *box) error {
 		Env:    b.cfg.Env,
 		Cgroup: cgroup,
 	}
-	if b.cfg.Listener {
+	switch {
+	case b.cfg.Waits == wire.InitWaits:
+		b.waiting, b.pid, b.pidfd, err = sys.StartWaiting(p)
+		return err
+	case b.cfg.Listener:
 		return startShared(b, p)
 	}
 	b.pid, b.pidfd, err = sys.Start(p)

@@ -28,6 +28,9 @@ func refuseOwnExe(paths []string) error {
 			if err == unix.ELOOP {
 				return &sys.StartError{Call: "execve", Path: path, Errno: err.(unix.Errno)}
 			}
+			if err == unix.ENOSYS {
+				return err // a filter of ours in the way: nothing was looked at
+			}
 			if err != nil {
 				// Not there, or not to be read: then what it starts is not
 				// dumpable, and nobody's to open (execve(2)).

@@ -31,12 +31,17 @@ func Main() {
 	b := &box{control: control, cfg: &wire.Config{}, outDir: -1, quotas: -1, queues: -1, pidfd: -1}
 	for _, s := range Steps() {
 		if err := s.Do(b); err != nil {
-			report(control, failure(b.cfg, s.Name, err), nil)
-			os.Exit(1)
+			b.fail(s.Name, err)
 		}
 	}
 	b.wait()
 	os.Exit(0)
+}
+
+// fail ends init for what a step of it could not do.
+func (b *box) fail(step string, err error) {
+	report(b.control, failure(b.cfg, step, err), nil)
+	os.Exit(1)
 }
 
 // failure turns a step's error into the message that names it.

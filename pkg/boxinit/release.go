@@ -11,15 +11,11 @@ import (
 )
 
 // awaitRelease is where a sandbox waits that is made before there is a program
-// for it. Nothing of a request is inside yet, and nothing runs but init. All
-// that comes is the program's: what it executes, and files. They are put in
-// their place as those of an ordinary run, and the way to write to the root is
-// gone before the program's process is made.
-func awaitRelease(b *box) error {
-	if b.cfg.Waits != wire.InitWaits {
-		return nil
-	}
-	report(b.control, &wire.Report{Type: wire.TypeWaits}, nil)
+// for it. Nothing of a request is inside yet. The program's process is there, with
+// every control on it, and init is as confined as it ever is; what comes is what to
+// execute, and files. They are put in their place as those of an ordinary run, and
+// the way to write to the root is gone before anything is executed.
+func (b *box) awaitRelease() error {
 	await(b.control, idleUntil(b.cfg))
 	t, body, files := receive(b.control)
 	if t != wire.TypeRelease {
@@ -33,9 +29,11 @@ func awaitRelease(b *box) error {
 		return err
 	}
 	b.later.Close()
-	c := b.cfg
-	c.Paths, c.Argv, c.Env, c.Limit = r.Paths, r.Argv, r.Env, r.Limit
-	return nil
+	b.cfg.Paths, b.cfg.Limit = r.Paths, r.Limit
+	if err := refuseOwnExe(r.Paths); err != nil {
+		return err
+	}
+	return b.waiting.Exec(r.Paths, r.Argv, r.Env)
 }
 
 // place makes the files of a release from what came with it, which init does not
@@ -65,10 +63,18 @@ func idleUntil(c *wire.Config) time.Time {
 }
 
 // released waits for the first word after the program's start: that it may be reaped, or,
-// where it waits for its text, that the text is coming: its time counts from then
-// on.
+// where it waits for its text, that the text is coming, or what it is to execute: its
+// time counts from then on.
 func (b *box) released() (until time.Time) {
-	if b.cfg.Waits != wire.ProgramWaits {
+	switch b.cfg.Waits {
+	case wire.InitWaits:
+		if err := b.awaitRelease(); err != nil {
+			b.fail("start program", err)
+		}
+		return limitUntil(b.cfg)
+	case wire.ProgramWaits:
+		await(b.control, idleUntil(b.cfg))
+	default:
 		until = limitUntil(b.cfg)
 		await(b.control, until)
 		if t, _, err := wire.ReadFrame(b.control, 0); err != nil || t != wire.TypeAck {
@@ -76,7 +82,6 @@ func (b *box) released() (until time.Time) {
 		}
 		return until
 	}
-	await(b.control, idleUntil(b.cfg))
 	t, body, err := wire.ReadFrame(b.control, wire.MaxReport)
 	if err != nil || t != wire.TypeRelease {
 		os.Exit(1)

@@ -23,6 +23,11 @@ func (b *box) wait() {
 	until := b.released()
 	go watch(b.control, until)
 	status, usage := reapUntil(b.pid)
+	if b.waiting != nil {
+		if err := b.waiting.Failure(); err != nil {
+			b.fail("start program", err)
+		}
+	}
 	report(b.control, &wire.Report{
 		Type:     wire.TypeExited,
 		Status:   uint32(status),

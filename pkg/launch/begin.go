@@ -13,7 +13,7 @@ func (s *session) begin(m *message) bool {
 		s.abort(wire.ErrMalformed)
 		return false
 	}
-	if !s.box.programWaits() {
+	if s.box.Hold == nil {
 		s.started = time.Now()
 	}
 	rb, err := s.readBack(m.fds[0])
@@ -27,17 +27,14 @@ func (s *session) begin(m *message) bool {
 	rb.Landlock = int(m.report.Landlock)
 	s.end.ReadBack = rb
 	s.setupCPU, _ = processTime(s.pid)
-	if s.box.programWaits() {
-		s.watch.every = idleEvery
+	if s.box.Hold != nil {
+		if err := s.hold(m); err != nil {
+			s.unseen(err)
+		}
+		return false
 	}
 	if err := s.watch.start(s.pid); err != nil {
 		s.unseen(err)
-		return false
-	}
-	if s.box.programWaits() {
-		if err := s.programReady(m); err != nil {
-			s.unseen(err)
-		}
 		return false
 	}
 	if err := send(s.control, wire.Frame(wire.TypeAck, nil)); err != nil {

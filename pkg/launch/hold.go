@@ -83,19 +83,19 @@ func (b *Box) programWaits() bool { return b.Hold != nil && b.Hold.waits == wire
 // waits is the part of a run before its release.
 type waits struct {
 	release chan *Release   // nil unless it waits
-	gone    <-chan struct{} // closed when a program that waits has ended
+	gone    <-chan struct{} // closed when the program's process has ended while it waits
 	given   bool            // there was a release
 
-	text    []int    // directory, file and FIFO of the text, see wire.ProgramWaits
+	place   []int    // the way to write to the root; or directory, file and FIFO of the text
 	fifo    *os.File // while the text is written
-	program *os.File // pidfd of a program that waits, and its number: Fd would make it block
+	program *os.File // pidfd of the program's process, and its number: Fd would make it block
 	pidfd   int
 
 	used time.Duration // CPU time of the tree until the release
 }
 
 func (w *waits) close() {
-	closeAll(w.text)
+	closeAll(w.place)
 	for _, f := range [...]*os.File{w.fifo, w.program} {
 		if f != nil {
 			f.Close()
@@ -103,33 +103,25 @@ func (w *waits) close() {
 	}
 }
 
-// wait takes init's word that it waits, or where the program's text will go.
+// wait takes what the program's text, or the files that come with it, are written
+// by. Of the latter it is only kept, see boxinit.
 func (s *session) wait(m *message) bool {
 	h, w := s.box.Hold, &s.waits
-	switch {
-	case h == nil || w.given || w.release != nil || w.text != nil || h.waits == wire.InitWaits != (m.report.Type == wire.TypeWaits):
+	if h == nil || w.given || w.release != nil || w.place != nil || h.waits == wire.InitWaits != (m.report.Type == wire.TypeWaits) {
 		return false
-	case h.waits == wire.InitWaits && len(m.fds) == 0:
-		s.ready()
-		return true
-	case h.waits == wire.ProgramWaits && len(m.fds) == 3:
-		w.text, m.fds = m.fds, nil
-		return true
 	}
-	return false
+	if want := map[wire.Waits]int{wire.InitWaits: 1, wire.ProgramWaits: 3}; len(m.fds) != want[h.waits] {
+		return false
+	}
+	w.place, m.fds = m.fds, nil
+	return true
 }
 
-// mayStart: of a box that waits for its program none may have been started
-// before there is one, and one that waits for its text needs a place for it.
+// mayStart: a box that waits needs a place for what it waits for, and is told
+// only then, once.
 func (s *session) mayStart() bool {
-	h, w := s.box.Hold, &s.waits
-	switch {
-	case h == nil:
-		return true
-	case h.waits == wire.InitWaits:
-		return w.given
-	}
-	return !w.given && w.release == nil && w.text != nil
+	w := &s.waits
+	return s.box.Hold == nil || !w.given && w.release == nil && w.place != nil
 }
 
 // ready begins the waiting.
@@ -146,8 +138,20 @@ func (s *session) ready() {
 // idleEvery is how often a box is looked at whose program only waits.
 const idleEvery = time.Second
 
-// programReady begins the waiting of a program that runs. What was looked at is
-// the process that will read the text.
+// hold keeps a box ready that was looked at.
+func (s *session) hold(m *message) error {
+	if s.box.programWaits() { // else nothing runs that could use anything
+		s.watch.every = idleEvery
+		if err := s.watch.start(s.pid); err != nil {
+			return err
+		}
+	}
+	return s.programReady(m)
+}
+
+// programReady begins the waiting of the program's process. What was looked at is
+// the process that will read the text, or execute what it is told to: it can
+// get nothing back of what it has given up.
 func (s *session) programReady(m *message) error {
 	if err := unix.SetNonblock(m.fds[0], true); err != nil {
 		return err

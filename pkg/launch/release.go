@@ -28,7 +28,11 @@ func (s *session) release(r *Release) {
 	if b.programWaits() {
 		give = s.giveProgram
 	}
-	if err := give(r); err != nil {
+	err := error(errGone)
+	if !hasEnded(s.waits.pidfd) {
+		err = give(r)
+	}
+	if err != nil {
 		s.kill(result.Canceled)
 		r.taken <- false
 		return
@@ -37,14 +41,15 @@ func (s *session) release(r *Release) {
 	r.taken <- true
 }
 
-// giveInit sends init the program that it is to start. From then on the run is as
-// every other.
+// giveInit sends init what the program's process is to execute. The program's time,
+// its usage and its limits count from here on: everything else was done, and looked
+// at, while it waited.
 func (s *session) giveInit(r *Release) error {
-	if hasEnded(s.pidfd) {
-		return errGone
-	}
 	c, from := &s.box.Config, &r.Box.Config
 	c.Paths, c.Argv, c.Env = from.Paths, from.Argv, from.Env
+	if err := s.watchAnew(); err != nil {
+		return err
+	}
 	if err := sendFiles(s.control, r.Box.files); err != nil {
 		return err
 	}
@@ -52,10 +57,11 @@ func (s *session) giveInit(r *Release) error {
 		Limit: initLimit(s.box.Timeout), Paths: c.Paths, Argv: c.Argv, Env: c.Env,
 		Code: from.Mounts[:r.Code], Files: from.Mounts[r.Code:],
 	}
+	s.started = time.Now()
 	if err := send(s.control, wire.Frame(wire.TypeRelease, rel.Encode())); err != nil {
 		return err
 	}
-	s.timer.Reset(setupTime)
+	s.timer.Reset(s.box.Timeout)
 	s.stream()
 	return nil
 }
@@ -65,9 +71,6 @@ func (s *session) giveInit(r *Release) error {
 // whatever opens it by its name finds the same. The program's time, its usage
 // and its limits count from here on.
 func (s *session) giveProgram(r *Release) error {
-	if hasEnded(s.waits.pidfd) {
-		return errGone
-	}
 	if err := s.watchAnew(); err != nil {
 		return err
 	}
@@ -94,9 +97,10 @@ func (s *session) giveProgram(r *Release) error {
 // placeText writes the text's file and has it take the FIFO's place. The names
 // are ours, and the directory is one that the program cannot write to.
 func (s *session) placeText(text []byte) error {
-	dir, file := s.waits.text[0], os.NewFile(uintptr(s.waits.text[1]), "text")
-	s.waits.fifo = os.NewFile(uintptr(s.waits.text[2]), "text")
-	s.waits.text = nil
+	at := s.waits.place
+	s.waits.place = nil
+	dir, file := at[0], os.NewFile(uintptr(at[1]), "text")
+	s.waits.fifo = os.NewFile(uintptr(at[2]), "text")
 	defer unix.Close(dir)
 	_, err := file.Write(text)
 	if e := file.Close(); err == nil {

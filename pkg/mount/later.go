@@ -39,6 +39,14 @@ func (l *Later) Close() {
 	}
 }
 
+// Dup is a descriptor for the same.
+func (l *Later) Dup() (int, error) {
+	if l == nil {
+		return -1, unix.EBADF
+	}
+	return unix.FcntlInt(uintptr(l.fd), unix.F_DUPFD_CLOEXEC, 3)
+}
+
 // Make makes files and links of the root itself, which is read-only for everybody
 // else.
 func (l *Later) Make(ops []wire.Op) error { return makeBelow(l.fd, ops) }

@@ -8,9 +8,9 @@ import (
 )
 
 // filesEach is how many descriptors the supervisor holds for one sandbox that
-// waits: 19 where each limit has a hierarchy of its own, fewer on cgroup v2. A
-// session that runs out of them could run nothing.
-const filesEach = 20
+// waits: 21, and 23 with an interpreter, where each limit has a hierarchy of its
+// own, fewer on cgroup v2. A session that runs out of them could run nothing.
+const filesEach = 24
 
 // room is what sandboxes that wait may take.
 type room struct{ memory, files int64 }

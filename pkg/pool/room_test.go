@@ -17,7 +17,7 @@ func TestRoom(t *testing.T) {
 	}{
 		{room{500 * 32 << 20, 500 * filesEach}, ""},
 		{room{500*32<<20 - 1, 500 * filesEach}, "--warm: 500 sandboxes of 32m each are more than the 16777215999 of this host"},
-		{room{500 * 32 << 20, 500*filesEach - 1}, "--warm: 500 sandboxes take up to 10000 open files, and this session may have 9999"},
+		{room{500 * 32 << 20, 500*filesEach - 1}, "--warm: 500 sandboxes take up to 12000 open files, and this session may have 11999"},
 	} {
 		got := ""
 		if err := x.holds(c); err != nil {

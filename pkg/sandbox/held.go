@@ -79,10 +79,14 @@ func MayPrepare(s Spec, lang string) error {
 		return err
 	}
 	a, err := Plan(s)
-	if err == nil {
-		a.Close()
+	if err != nil {
+		return err
 	}
-	return err
+	defer a.Close()
+	if lang == "" && !a.plan.Filter.MayWait() {
+		return refusal.Newf("a sandbox whose filter refuses futex cannot wait for its program: %s", refusal.Word(a.plan.Filter.Name))
+	}
+	return nil
 }
 
 // forLang has the Spec run what stands for any program, or for any code of a

@@ -200,12 +200,8 @@ func (r *runner) build() error {
 	if err := r.watchDenials(); err != nil {
 		return err
 	}
-	if p.Filter.Name != seccomp.Default || b.Config.Listener {
-		own, err := seccomp.Load(seccomp.Default)
-		if err != nil {
-			return err
-		}
-		b.Config.InitSeccomp = own.BPF
+	if err := r.initFilter(); err != nil {
+		return err
 	}
 	b.Around = launch.Around{Again: s.Again(p.Entrypoint), Bare: s.Flags(), Image: s.ImageWord(), Root: p.Input.Root.Path}
 	b.Config.Writable = rootfs.Writable(p.Input)
@@ -221,6 +217,24 @@ func (r *runner) build() error {
 	}
 	if err := b.Realize(r.items); err != nil {
 		return r.hopeless(err)
+	}
+	return nil
+}
+
+// initFilter gives init a filter of its own where it has another one than the
+// program.
+func (r *runner) initFilter() error {
+	c := &r.box.Config
+	waits := r.hold != nil && r.hold.Waits() == wire.InitWaits
+	if r.plan.Filter.Name == seccomp.Default && !c.Listener && !waits {
+		return nil
+	}
+	own, err := seccomp.Load(seccomp.Default)
+	if err != nil {
+		return err
+	}
+	if c.InitSeccomp = own.BPF; waits {
+		c.InitSeccomp = seccomp.And(unix.SYS_OPENAT2, own.BPF)
 	}
 	return nil
 }

@@ -7,7 +7,8 @@ type Waits uint8
 const (
 	// NoWait is an ordinary run.
 	NoWait Waits = iota
-	// InitWaits: init has done everything that comes before the program's clone.
+	// InitWaits: the program's process has every control on it and waits to hear from
+	// init what to execute.
 	InitWaits
 	// ProgramWaits: the program, an interpreter, runs under the whole policy, and is
 	// stopped by the FIFO that its text comes through, see OpText.
