@@ -424,7 +424,7 @@ var mutations = []mutation{
 	{control: "characters of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{
 		{"pkg/session/decode.go", "if r = utf16.DecodeRune(r, low); r == utf8.RuneError {", "if r = utf16.DecodeRune(r, low); r == utf8.RuneError && low < 0 {"}}},
 	{control: "reader of replies watched", pkg: "session", fail: []string{"TestEnds"}, edits: []edit{
-		{"cmd/sandglass/session.go", "		waitNoReader(os.Stdout)\n", "		<-ctx.Done()\n"}}},
+		{"internal/deliver/deliver.go", "{{Fd: int32(fd)}}", "{{Fd: -1}}"}}},
 	{control: "cancel of a run", pkg: "session", fail: []string{"TestQueueAndCancel"}, edits: []edit{
 		{"pkg/session/queue.go", "		r.stop()\n", ""}}},
 	{control: "names of files below /work", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{

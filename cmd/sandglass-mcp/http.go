@@ -55,7 +55,7 @@ func serveHTTP(ctx context.Context, o *options, t *tools) error {
 		return refusal.Newf("mcp: --http %s: %v", refusal.Word(o.http), err).Hint("sandglass mcp --http 127.0.0.1:8080")
 	}
 	s := &http.Server{
-		Handler:           &guard{o: o, token: sha256.Sum256(token), next: t.streamable()},
+		Handler:           &guard{o: o, token: sha256.Sum256(token), next: t.streamable(), calls: &t.calls},
 		ReadHeaderTimeout: headerTime, IdleTimeout: keptTime, MaxHeaderBytes: headerBytes,
 	}
 	fmt.Fprintf(os.Stderr, "sandglass: mcp at http://%s%s\n", l.Addr(), endpoint)
@@ -88,7 +88,7 @@ func (t *tools) streamable() http.Handler {
 		}
 		return t.server
 	}, &mcp.StreamableHTTPOptions{JSONResponse: true, SessionTimeout: idleTime, MaxRequestBodyBytes: messageBytes,
-		PropagateRequestCancellation: true, // nobody would get the answer
+		PropagateRequestCancellation: true, // nobody would get the answer; calls does it for older protocols
 		DisableLocalhostProtection:   true, // guard.meant, which knows --http-host
 	})
 }
@@ -132,6 +132,7 @@ type guard struct {
 	o     *options
 	token [sha256.Size]byte
 	next  http.Handler
+	calls *calls
 }
 
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -172,6 +173,7 @@ func (g *guard) pass(w http.ResponseWriter, r *http.Request) {
 	}
 	c.SetReadDeadline(time.Time{})
 	r.Body = io.NopCloser(bytes.NewReader(body))
+	defer g.calls.enter(r)()
 	g.next.ServeHTTP(w, r)
 }
 

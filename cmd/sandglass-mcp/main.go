@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"sandglass/internal/deliver"
 	"sandglass/internal/refusal"
 	"sandglass/pkg/sessionclient"
 	"sandglass/pkg/verbs"
@@ -35,9 +36,7 @@ func run(args []string) int {
 	}
 	ctx, stop := context.WithCancelCause(context.Background())
 	defer stop(nil)
-	got := make(chan os.Signal, 1)
-	signal.Notify(got, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	go func() { stop(signalled{(<-got).(syscall.Signal)}) }()
+	untilSignal(stop)
 
 	b := &box{path: o.sandglass, args: o.session}
 	defer b.close()
@@ -52,6 +51,10 @@ func run(args []string) int {
 	if o.http != "" {
 		err = serveHTTP(ctx, o, t)
 	} else {
+		go func() {
+			deliver.WaitNoReader(os.Stdout)
+			stop(signalled{syscall.SIGPIPE}) // as sandglass ends when its reader is gone
+		}()
 		err = serveStdio(ctx, t)
 	}
 	var sig signalled
@@ -62,6 +65,21 @@ func run(args []string) int {
 		return fail(err)
 	}
 	return 0
+}
+
+// untilSignal ends the context with the first signal that ends a server, unless the
+// caller has it ignored, as nohup(1) has SIGHUP: a Notify would undo that.
+func untilSignal(stop context.CancelCauseFunc) {
+	got := make(chan os.Signal, 1)
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		if !signal.Ignored(sig) {
+			signal.Notify(got, sig)
+		}
+	}
+	// Who reads our replies, or the log, may go away. That must not kill us before
+	// every run is ended: the write fails instead.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	go func() { stop(signalled{(<-got).(syscall.Signal)}) }()
 }
 
 // signalled is the end of a context by a signal.

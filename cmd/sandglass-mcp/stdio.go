@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -13,13 +14,30 @@ import (
 // copies.
 const messageBytes = 8 << 20
 
-// serveStdio serves the one client at the other ends of stdin and stdout.
+// serveStdio serves the one client at the other ends of stdin and stdout, until it
+// ends its requests or ctx ends.
 func serveStdio(ctx context.Context, t *tools) error {
-	err := t.server.Run(ctx, &mcp.IOTransport{Reader: os.Stdin, Writer: keepOpen{os.Stdout}, MaxLineLength: messageBytes})
-	if ctx.Err() != nil || errors.Is(err, io.EOF) {
-		return nil
+	last, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	ended := make(chan error, 1)
+	go func() {
+		ended <- t.server.Run(last, &mcp.IOTransport{Reader: os.Stdin, Writer: keepOpen{os.Stdout}, MaxLineLength: messageBytes})
+	}()
+	select {
+	case err := <-ended:
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		return err
+	case <-ctx.Done():
 	}
-	return err
+	t.box.close() // the SDK waits for every call, which has its answer then
+	end()
+	select {
+	case <-ended:
+	case <-time.After(endTime): // nobody takes the answers
+	}
+	return nil
 }
 
 // keepOpen leaves stdout open for a client that reads its last replies.

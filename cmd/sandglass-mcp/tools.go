@@ -91,6 +91,7 @@ type tools struct {
 	o      *options
 	box    *box
 	server *mcp.Server
+	calls  calls
 }
 
 func newTools(o *options, b *box, languages []string) (*tools, error) {
@@ -143,19 +144,21 @@ func schemaOf[T any](o *options) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-func (t *tools) runCode(ctx context.Context, _ *mcp.CallToolRequest, in codeInput) (*mcp.CallToolResult, output, error) {
-	return t.run(ctx, sessionclient.Request{Lang: in.Language, Code: in.Code, Args: in.Args}, &in.wishes)
+func (t *tools) runCode(ctx context.Context, call *mcp.CallToolRequest, in codeInput) (*mcp.CallToolResult, output, error) {
+	return t.run(ctx, call, sessionclient.Request{Lang: in.Language, Code: in.Code, Args: in.Args}, &in.wishes)
 }
 
-func (t *tools) runCommand(ctx context.Context, _ *mcp.CallToolRequest, in commandInput) (*mcp.CallToolResult, output, error) {
+func (t *tools) runCommand(ctx context.Context, call *mcp.CallToolRequest, in commandInput) (*mcp.CallToolResult, output, error) {
 	if len(in.Command) == 0 {
 		return nil, output{}, errors.New("command is empty")
 	}
-	return t.run(ctx, sessionclient.Request{Command: in.Command}, &in.wishes)
+	return t.run(ctx, call, sessionclient.Request{Command: in.Command}, &in.wishes)
 }
 
 // run is one call. An error is told to the model, which can do something about it.
-func (t *tools) run(ctx context.Context, q sessionclient.Request, w *wishes) (*mcp.CallToolResult, output, error) {
+func (t *tools) run(ctx context.Context, call *mcp.CallToolRequest, q sessionclient.Request, w *wishes) (*mcp.CallToolResult, output, error) {
+	ctx, stop := t.calls.tie(ctx, call)
+	defer stop()
 	if err := t.o.grant(&q, w); err != nil {
 		return nil, output{}, err
 	}

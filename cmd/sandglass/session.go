@@ -7,8 +7,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
+	"sandglass/internal/deliver"
 	"sandglass/internal/refusal"
 	"sandglass/pkg/plan"
 	"sandglass/pkg/policy"
@@ -31,7 +30,7 @@ func sessionCommand(args []string) int {
 	ctx, cancel := context.WithCancelCause(until.ctx)
 	defer cancel(nil)
 	go func() {
-		waitNoReader(os.Stdout)
+		deliver.WaitNoReader(os.Stdout)
 		cancel(errors.Join(session.ErrGone, syscall.EPIPE))
 	}()
 	c := session.Config{Version: version, Languages: plan.Languages(), Defaults: s.Defaults, Running: s.Running, Queued: s.Queued}
@@ -65,21 +64,4 @@ func sessionCode(err error, sig int) int {
 		return stdoutCode(err)
 	}
 	return fail(refusal.Newf("reading stdin: %v", err).Hint("sandglass session --help"))
-}
-
-// waitNoReader waits until nobody reads what is written to f. Without it a session
-// whose client died would run on until the next reply.
-func waitNoReader(f *os.File) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return
-	}
-	raw.Control(func(fd uintptr) {
-		fds := []unix.PollFd{{Fd: int32(fd)}}
-		for fds[0].Revents == 0 {
-			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
-				return
-			}
-		}
-	})
 }

@@ -130,3 +130,20 @@ func waitRoom(f *os.File) error {
 	}
 	return failed
 }
+
+// WaitNoReader waits until nobody reads what is written to f. Without it a server
+// whose client died would run on until its next reply.
+func WaitNoReader(f *os.File) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return
+	}
+	raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		for fds[0].Revents == 0 {
+			if _, err := unix.Poll(fds, -1); err != nil && err != unix.EINTR {
+				return
+			}
+		}
+	})
+}
