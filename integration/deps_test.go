@@ -106,7 +106,7 @@ func TestLinkedByImages(t *testing.T) {
 			starts = append(starts, f[0])
 		}
 	}
-	if want := []string{"sandglass/pkg/image/apt", "sandglass/pkg/image/build"}; !slices.Equal(starts, want) {
+	if want := []string{"sandglass/pkg/image/apt", "sandglass/pkg/image/build", "sandglass/pkg/image/child"}; !slices.Equal(starts, want) {
 		t.Errorf("of images, these start programs: %q, want %q", starts, want)
 	}
 }

@@ -335,7 +335,14 @@ var mutations = []mutation{
 	{control: "image whiteouts of lower layers alone", pkg: unpacked, fail: []string{"TestLayersOverEachOther"}, edits: []edit{
 		{"pkg/image/tree/tree.go", "	if n.layer < t.layer && len(n.children) == 0 {", "	if len(n.children) == 0 {"}}},
 	{control: "image refused leaves nothing", pkg: "image", fail: []string{"TestRefusedImportLeavesNothing"}, edits: []edit{
-		{"pkg/image/store/work.go", "		err = removeAll(w.temp, w.name)\n	}\n	for", "	}\n	for"}}},
+		{"pkg/image/store/work.go", "		err = removeAll(w.temp, w.name)\n	}\n", "	}\n"}}},
+	{control: "image that is stopped is taken away", pkg: "image", fail: []string{"TestStoppedAtEveryStep", "TestBuildIsStopped"}, edits: []edit{
+		{"pkg/image/store/stop.go", "		s.work.vanish()\n", ""}}},
+	{control: "programs of a build end with it", pkg: "image", fail: []string{"TestBuildIsStopped"}, edits: []edit{
+		{"pkg/image/child/child.go", "		_ = unix.Kill(-pid, sig) // one that has ended is no longer there\n", "		_, _ = pid, sig\n"},
+		{"pkg/image/apt/apt.go", "&syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}", "&syscall.SysProcAttr{}"}}},
+	{control: "image leaves room on the disk", pkg: "image", fail: []string{"TestImportLeavesRoom"}, edits: []edit{
+		{"pkg/image/store/room.go", "	if more < 0 {", "	if more < -1<<60 {"}}},
 	{control: "image files counted", pkg: unpacked, fail: []string{"TestBombs"}, edits: []edit{
 		{"pkg/image/tree/tree.go", "if t.nodes++; t.nodes > t.bounds.Nodes {", "if t.nodes++; false {"}}},
 	{control: "image names counted", pkg: unpacked, fail: []string{"TestHostileEntries", "TestHostileImages"}, edits: []edit{

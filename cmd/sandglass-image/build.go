@@ -78,7 +78,7 @@ func readText(name string, most int64) (string, error) {
 }
 
 func buildVerb(args []string) (int, error) {
-	o, err := parse("build", args, words{1, "RECIPE"}, "name", "force", "lock", "mirror", "suite", "keyring")
+	o, err := parse("build", args, words{1, "RECIPE"}, "name", "force", "quiet", "lock", "mirror", "suite", "keyring")
 	if err != nil {
 		return 0, err
 	}
@@ -90,36 +90,51 @@ func buildVerb(args []string) (int, error) {
 	if name == "" {
 		name = r.Name
 	}
-	return publish(name, o.force, func(w *store.Work) (*unpack.Unpacked, error) { return packaged(r, o, w) })
+	return publish("build", name, o, func(w *store.Work) (*unpack.Unpacked, error) { return packaged(r, o, w) })
 }
 
 // publish makes an image of what make makes, under a name.
-func publish(name string, force bool, make func(*store.Work) (*unpack.Unpacked, error)) (int, error) {
+func publish(verb, name string, o *options, make func(*store.Work) (*unpack.Unpacked, error)) (int, error) {
 	if err := image.CheckName(name); err != nil {
 		return 0, err
 	}
+	stop := untilSignal(verb)
 	s, err := store.Create()
 	if err != nil {
 		return 0, err
 	}
 	defer s.Close()
-	w, err := store.Begin(s)
+	w, err := store.Begin(s, stop)
 	if err != nil {
 		return 0, err
 	}
 	id := ""
 	u, err := make(w)
 	if err == nil {
-		id, err = w.Publish(u, name, force)
+		id, err = w.Publish(u, name, o.force)
 	}
 	_ = w.Close() // what it cannot remove the next one does: an image that is there is there
 	if err != nil {
 		return 0, err
 	}
 	for _, c := range u.Called[:min(len(u.Called), 4)] {
-		tell("the archive calls itself " + refusal.Word(c))
+		if personal() {
+			o.tell("the archive calls itself " + refusal.Word(c))
+		}
 	}
+	o.meant(image.Normal(name))
 	return emit(id + " " + image.Normal(name) + "\n"), nil
+}
+
+// meant tells of a name that is a command's too: to a run it means the image.
+func (o *options) meant(name string) {
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		st, err := os.Stat(filepath.Join(dir, name))
+		if filepath.IsAbs(dir) && err == nil && st.Mode().IsRegular() && st.Mode()&0o111 != 0 {
+			o.tell(name + " is a command of this host too: sandglass run " + name + " means the image now, sandglass run -- " + name + " the command")
+			return
+		}
+	}
 }
 
 // instead are the host's commands of which from-host makes an image like a recipe's.
@@ -138,27 +153,29 @@ func packaged(r *recipe.Recipe, o *options, w *store.Work) (*unpack.Unpacked, er
 		return nil, err
 	}
 	defer a.Close()
-	list, err := choose(r, a, locked)
+	list, err := o.choose(r, a, locked)
 	if err != nil {
 		return nil, err
 	}
+	o.tell(fmt.Sprintf("unpacking %d packages", len(list)))
 	u, err := build.Recipe(r, list, a, w, func(t *tree.Tree, argv []string, read func(io.Reader) error) error {
-		tell("compiling")
+		o.tell("compiling its modules")
 		return w.Trial(t, func(root string) error { return build.Sandbox(root, argv, read) })
 	})
 	if err == nil && o.lock != "" && locked == nil {
 		err = writeLock(o.lock, recipe.Lock(list))
 	}
+	o.tell("writing the image")
 	return u, err
 }
 
 // choose says which packages it is, and gets them. What a lock names and is here
 // needs no list: the lock has its digest.
-func choose(r *recipe.Recipe, a *apt.Apt, locked []manifest.Package) ([]manifest.Package, error) {
+func (o *options) choose(r *recipe.Recipe, a *apt.Apt, locked []manifest.Package) ([]manifest.Package, error) {
 	if locked != nil && a.Have(locked) {
 		return locked, nil
 	}
-	tell("reading the lists of packages")
+	o.tell("reading the lists of packages")
 	if err := a.Update(); err != nil {
 		return nil, err
 	}
@@ -169,13 +186,13 @@ func choose(r *recipe.Recipe, a *apt.Apt, locked []manifest.Package) ([]manifest
 			return nil, err
 		}
 	}
-	tell(fmt.Sprintf("getting %d packages", len(list)))
+	o.tell(fmt.Sprintf("getting %d packages", len(list)))
 	return list, a.Fetch(list, r.Without)
 }
 
-// tell says to a person what takes a while.
-func tell(what string) {
-	if personal() {
+// tell says what is being done: minutes of silence look like the end.
+func (o *options) tell(what string) {
+	if !o.quiet {
 		fmt.Fprintf(os.Stderr, "sandglass: %s\n", what)
 	}
 }
@@ -210,7 +227,7 @@ func writeLock(file, text string) error {
 }
 
 func fromHostVerb(args []string) (int, error) {
-	o, err := parse("from-host", args, words{-1, "COMMAND..."}, "name", "force")
+	o, err := parse("from-host", args, words{-1, "COMMAND..."}, "name", "force", "quiet")
 	if err != nil {
 		return 0, err
 	}
@@ -221,5 +238,5 @@ func fromHostVerb(args []string) (int, error) {
 	}
 	// Without a directory: files there choose versions, and may be a model's.
 	f := runtimes.Finder{Path: os.Getenv("PATH"), Home: os.Getenv("HOME"), Getenv: os.Getenv}
-	return publish(name, o.force, func(w *store.Work) (*unpack.Unpacked, error) { return build.Host(o.rest, f, w) })
+	return publish("from-host", name, o, func(w *store.Work) (*unpack.Unpacked, error) { return build.Host(o.rest, f, w) })
 }

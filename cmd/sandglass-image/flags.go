@@ -15,6 +15,7 @@ import (
 type options struct {
 	name   string
 	force  bool
+	quiet  bool
 	json   bool
 	limits unpack.Limits
 	lock   string // of a build
@@ -51,6 +52,9 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 			o.rest = append(o.rest, a)
 			continue
 		}
+		if a == "-q" {
+			a = "--quiet"
+		}
 		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
 		if !strings.HasPrefix(a, "--") || !slices.Contains(allowed, name) {
 			return nil, refusal.Newf("image %s: unknown flag %s", verb, refusal.Word(a)).Hint("sandglass image %s --help", verb)
@@ -59,7 +63,7 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 			return nil, refusal.Newf("image %s: --%s is given twice", verb, name)
 		}
 		seen[name] = true
-		if isSwitch := name == "force" || name == "json"; !isSwitch && !has {
+		if isSwitch := name == "force" || name == "json" || name == "quiet"; !isSwitch && !has {
 			if len(args) == 0 {
 				return nil, refusal.Newf("image %s: --%s needs a value", verb, name).Hint("sandglass image %s --help", verb)
 			}
@@ -83,6 +87,8 @@ func (o *options) set(name, value string) (err error) {
 		o.force = true
 	case "json":
 		o.json = true
+	case "quiet":
+		o.quiet = true
 	case "name":
 		o.name = value
 	case "lock", "mirror", "suite", "keyring":

@@ -17,7 +17,7 @@ import (
 )
 
 func importVerb(args []string) (int, error) {
-	o, err := parse("import", args, words{1, "FILE|DIR"}, "name", "force", "max-files", "max-bytes", "max-ratio", "max-layers", "max-config")
+	o, err := parse("import", args, words{1, "FILE|DIR"}, "name", "force", "quiet", "max-files", "max-bytes", "max-ratio", "max-layers", "max-config")
 	if err != nil {
 		return 0, err
 	}
@@ -31,7 +31,7 @@ func importVerb(args []string) (int, error) {
 			return 0, err
 		}
 	}
-	return publish(name, o.force, func(w *store.Work) (*unpack.Unpacked, error) { return unpack.Import(o.rest[0], o.limits, w) })
+	return publish("import", name, o, func(w *store.Work) (*unpack.Unpacked, error) { return unpack.Import(o.rest[0], o.limits, w) })
 }
 
 // personal is whether a person reads stderr.

@@ -21,7 +21,7 @@ func TestBuildTellsTheCause(t *testing.T) {
 			"build", "static", "--mirror", "http://127.0.0.1:9/debian", "--keyring", "/no/such")
 		h.refused("hint: curl -I http://127.0.0.1:9/debian/dists/bookworm/InRelease   # whether the mirror answers\nhint: sandglass image from-host python3   # needs no network\n",
 			"build", "python", "--mirror", "http://127.0.0.1:9/debian", "--suite", "bookworm", "--keyring", keys)
-		flags := []string{"build", "static", "--mirror", "file:///no/such", "--suite", "bookworm", "--keyring", keys}
+		flags := []string{"build", "-q", "static", "--mirror", "file:///no/such", "--suite", "bookworm", "--keyring", keys}
 		_, _, errs := h.image(flags...)
 		first, hints, _ := strings.Cut(errs, "\n")
 		if !strings.HasPrefix(first, "sandglass: error: apt-get update: ") || !strings.Contains(first, "file:/no/such") || strings.Contains(first, "copy:") ||

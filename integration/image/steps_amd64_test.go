@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -34,7 +35,8 @@ var epoch = time.Unix(1e9, 0)
 // tracer runs the tool up to its nth step, and kills it there, or has that step fail.
 type tracer struct {
 	n     int
-	errno syscall.Errno // 0 to kill
+	errno syscall.Errno // 0 for a signal
+	sig   unix.Signal   // SIGKILL without one
 
 	at    string // the step that was met, "" for none: it ended before
 	count int
@@ -133,7 +135,7 @@ func (tr *tracer) call(tid int) {
 	}
 	tr.at = name
 	if tr.errno == 0 {
-		unix.Kill(tr.pid, unix.SIGKILL)
+		unix.Kill(tr.pid, cmp.Or(tr.sig, unix.SIGKILL))
 		return
 	}
 	tr.fail[tid] = true
@@ -173,7 +175,7 @@ func newShop(t *testing.T) (*shop, string) {
 // bring imports in this process.
 func (h *shop) bring(name, dir string) string {
 	h.Helper()
-	w, err := store.Begin(h.s)
+	w, err := store.Begin(h.s, &store.Stopper{})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -302,6 +304,35 @@ func TestKilledAtEveryStep(t *testing.T) {
 			t.Errorf("%s: only %v were met", op.args[0], met)
 		}
 		t.Logf("%v: %v", op.args[:1], met)
+	}
+}
+
+// An import that is told to stop, at whatever step, has taken its work away when it
+// ends, and says whether there is an image.
+func TestStoppedAtEveryStep(t *testing.T) {
+	h, dir := newShop(t)
+	without := h.pruned("before")
+	h.bring("new", dir)
+	with := h.pruned("before")
+	ends := map[int]int{}
+	for n := 1; ; n++ {
+		store.Remove(h.s, "new", false)
+		tr := &tracer{n: n, sig: unix.SIGINT}
+		exit, text := tr.run(t, "import", "--name", "new", dir)
+		if tr.at == "" {
+			break
+		}
+		when, want := fmt.Sprintf("stopped at step %d, %s", n, tr.at), without
+		if names := h.sound(when); exit == 0 {
+			want = with
+		} else if exit != 130 || text != "sandglass: error: image import: stopped by SIGINT: nothing is left of it\n" || len(names) != 1 {
+			t.Errorf("%s: exit %d, %q, %q", when, exit, text, names)
+		}
+		ends[exit]++
+		h.same(when, h.all(), want)
+	}
+	if ends[130] < 10 {
+		t.Errorf("ends: %v", ends)
 	}
 }
 

@@ -205,7 +205,7 @@ exit 0`
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
-	if n := strings.Count(errs.String(), "no space left on device"); err != nil || n != 3 || strings.Count(errs.String(), "read-only file system") != 3 {
+	if n := strings.Count(errs.String(), ", and an import leaves at least "); err != nil || n != 3 || strings.Count(errs.String(), "read-only file system") != 3 {
 		t.Errorf("%v\n%s\n%s", err, out.String(), errs.String())
 	}
 	if n := strings.Count(out.String(), "files are as they were"); n != 3 {

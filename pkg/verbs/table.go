@@ -115,6 +115,7 @@ seccomp-profiles/README.md.
 
 func image() Verb {
 	limit := func(name, arg, help string) policy.Flag { return policy.Flag{Name: name, Arg: arg, Help: help} }
+	quiet := policy.Flag{Name: "quiet", Short: "q", Bool: true, Help: "nothing on stderr but errors"}
 	return Verb{
 		Name: "image", Help: "import and build images, list, show, verify, export and remove them",
 		Forms: []string{
@@ -130,7 +131,7 @@ that lies beside this one.
 		Sub: []Verb{
 			{Name: "import", Help: "an archive of docker save, an OCI layout or an archive of one, a tar archive of a root (also gzip, zstd), a directory", Flags: []policy.Flag{
 				limit("name", "NAME[:TAG]", "what it is called; without it as FILE or DIR. What the archive calls itself does not count"),
-				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"},
+				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"}, quiet,
 				limit("max-files", "N", "files, directories and links (default 400000)"),
 				limit("max-bytes", "SIZE", "of all files together (default 16g)"),
 				limit("max-ratio", "N", "how many times larger than the archive they may be (default 200)"),
@@ -140,7 +141,7 @@ that lies beside this one.
 			{Name: "build", Help: "an image of Debian's packages. RECIPE is static, bash, python, python-science, node, go or java, or a FILE.recipe: " +
 				"docs/IMAGES.md. apt chooses, downloads and checks the packages; nothing of them is run, and none is installed", Flags: []policy.Flag{
 				limit("name", "NAME[:TAG]", "what it is called; without it as RECIPE"),
-				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"},
+				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"}, quiet,
 				limit("lock", "FILE", "exactly the packages of FILE; where there is none it is made"),
 				limit("mirror", "URL", "not from the host's sources, but from here"),
 				limit("suite", "NAME", "its release (default the host's)"),
@@ -148,7 +149,7 @@ that lies beside this one.
 			}},
 			{Name: "from-host", Help: "an image of interpreters and programs of this host, with their libraries and standard library: python3, node, sh", Flags: []policy.Flag{
 				limit("name", "NAME[:TAG]", "what it is called; without it host-COMMAND"),
-				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"},
+				{Name: "force", Bool: true, Help: "NAME may mean another image now, and then means this one"}, quiet,
 			}},
 			{Name: "list", Help: "the names, and the images without one", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},
 			{Name: "show", Help: "settings, layers, size, what was left out and what has no effect inside", Flags: []policy.Flag{asJSON("one JSON object instead of lines")}},

@@ -19,6 +19,7 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/child"
 )
 
 // Source is a mirror that is named on the command line, "" for the host's own sources.
@@ -194,7 +195,7 @@ func (a *Apt) run(args ...string) (stdout string, warnings []string, err error) 
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err = cmd.Run()
+	err = child.Run(cmd)
 	return out.String(), strings.Split(strings.TrimRight(errs.String(), "\n"), "\n"), err
 }
 

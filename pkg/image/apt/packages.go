@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/image/child"
 	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/recipe"
 )
@@ -180,7 +181,7 @@ func (a *Apt) Contents(p manifest.Package, read func(io.Reader) error) error {
 	if err != nil {
 		return failed(dpkgDeb, err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := child.Start(cmd); err != nil {
 		return failed(dpkgDeb, err)
 	}
 	err = read(out)
@@ -188,7 +189,7 @@ func (a *Apt) Contents(p manifest.Package, read func(io.Reader) error) error {
 		_, err = io.Copy(io.Discard, out) // what follows the end of the archive
 	}
 	out.Close()
-	if werr := cmd.Wait(); err == nil && werr != nil {
+	if werr := child.Wait(cmd); err == nil && werr != nil {
 		err = refusal.Newf("dpkg-deb: %v", werr)
 	}
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
+	"sandglass/pkg/image/child"
 	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/recipe"
 	"sandglass/pkg/image/tree"
@@ -124,7 +125,7 @@ func Sandbox(root string, argv []string, read func(io.Reader) error) error {
 	cmd.Stderr = &errs
 	out, err := cmd.StdoutPipe()
 	if err == nil {
-		err = cmd.Start()
+		err = child.Start(cmd)
 	}
 	if err != nil {
 		return refusal.Newf("%s: %v", refusal.Word(at), err)
@@ -134,7 +135,7 @@ func Sandbox(root string, argv []string, read func(io.Reader) error) error {
 		_, err = io.Copy(io.Discard, out)
 	}
 	out.Close()
-	if werr := cmd.Wait(); werr != nil && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
+	if werr := child.Wait(cmd); werr != nil && (err == nil || errors.Is(err, io.ErrUnexpectedEOF)) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(errs.String(), "sandglass: error: "), "\n")
 		err = refusal.Newf("running %s in a sandbox: %v: %s", argv[0], werr, refusal.Line(first[:min(len(first), 500)])).Hint("sandglass doctor")
 	}

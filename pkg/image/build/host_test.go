@@ -22,7 +22,7 @@ func (digests) Add(r io.Reader, _ uint32, _ int64) (string, int64, error) {
 	return hex.EncodeToString(h.Sum(nil)), n, err
 }
 
-func (digests) Spool() (*os.File, error) { return nil, os.ErrInvalid }
+func (digests) Spool(io.Reader) (*os.File, error) { return nil, os.ErrInvalid }
 
 var _ unpack.Sink = digests{}
 

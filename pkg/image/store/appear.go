@@ -37,6 +37,8 @@ func (w *Work) appear(id, name string, force, fresh bool, harmed uint64) (ours b
 		return false, err
 	}
 	defer l.Close()
+	w.stop.mu.Lock()
+	defer w.stop.mu.Unlock()
 	if !force {
 		if err := Free(w.store, name, id); err != nil {
 			return false, err
@@ -62,6 +64,7 @@ func (w *Work) appear(id, name string, force, fresh bool, harmed uint64) (ours b
 	if err != nil && ours {
 		_ = unix.Renameat(w.store.FD, there, w.dir, "image") // what fails leaves nothing
 	}
+	w.stop.done = err == nil
 	return ours, err
 }
 

@@ -50,7 +50,7 @@ func (w *Work) Publish(u *unpack.Unpacked, name string, force bool) (string, err
 	fresh, harmed := examine(w.store, id)
 	if fresh {
 		if err := w.directory(dir, image.RootDir, "", u.Tree.Root); err != nil {
-			return "", failed(w.store, "unpacking", err)
+			return "", w.full(err)
 		}
 	}
 	ours, err := w.appear(id, name, force, fresh, harmed)
@@ -102,7 +102,11 @@ func create(dir int, name string, write func(io.Writer) error) error {
 // directory makes one directory of the image, from nothing: mkdir fails where
 // something is, so no name of the archive's can meet a link or another's file.
 func (w *Work) directory(in int, name, path string, n *tree.Node) error {
-	if err := unix.Mkdirat(in, name, 0o700); err != nil {
+	err := w.spend(0, int64(len(n.Names())))
+	if err == nil {
+		err = unix.Mkdirat(in, name, 0o700)
+	}
+	if err != nil {
 		return at(path, err)
 	}
 	fd, err := hostpath.DirBeneath(in, name)
@@ -152,18 +156,15 @@ func (w *Work) copy(dir int, name string, n *tree.Node) error {
 	return err
 }
 
-// at names what an error is about.
+// at names what an error is about, but for a full disk, which is not about a file.
 func at(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if _, ok := err.(*refusal.Error); ok {
+	if _, ok := err.(*refusal.Error); ok || err == nil || noSpace(err) {
 		return err
 	}
 	if len(path) > 200 {
 		path = path[:200] + "..."
 	}
-	return refusal.Newf("%s: %v", refusal.Word(path), refusal.Cause(err)).Hint("df -h . && df -i .   # room and inodes where the store is")
+	return refusal.Newf("%s: %v", refusal.Word(path), refusal.Cause(err)).Hint("sandglass image prune   # and again")
 }
 
 // share puts the image's contents where the next import finds them. It is no part

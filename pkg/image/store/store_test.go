@@ -52,7 +52,7 @@ func root(t *testing.T, files map[string]string) string {
 }
 
 func bring(s *image.Store, dir, name string) (string, error) {
-	w, err := Begin(s)
+	w, err := Begin(s, &Stopper{})
 	if err != nil {
 		return "", err
 	}
@@ -155,7 +155,7 @@ func TestImagesShareContents(t *testing.T) {
 // takes away what it left; not what a live one works on.
 func TestKilledAndLiveImports(t *testing.T) {
 	s := newStore(t)
-	dead, err := Begin(s)
+	dead, err := Begin(s, &Stopper{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestKilledAndLiveImports(t *testing.T) {
 	if names, _ := s.Names(); len(names) != 0 || have(t, s) != "tmp/"+dead.name {
 		t.Errorf("of a killed import there is %s", have(t, s))
 	}
-	live, err := Begin(s)
+	live, err := Begin(s, &Stopper{})
 	if err != nil {
 		t.Fatal(err)
 	}

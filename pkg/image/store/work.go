@@ -11,7 +11,6 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -56,7 +55,7 @@ func failed(s *image.Store, what string, err error) error {
 		return err
 	}
 	r := refusal.Newf("image store %s: %s: %v", refusal.Word(s.Path), what, refusal.Cause(err))
-	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+	if noSpace(err) {
 		return r.Hint("sandglass image prune").Hint("df -h -- %s", refusal.Shell(s.Path))
 	}
 	return r.Hint("ls -la -- %s", refusal.Shell(s.Path))
@@ -88,18 +87,20 @@ type Work struct {
 
 	harmed map[string]bool // on the shelf, and not what their key says
 
+	stop  *Stopper
+	room  room
 	buf   bytes.Buffer
 	count int
 }
 
-// Begin starts an import, and takes away what killed ones have left.
-func Begin(s *image.Store) (*Work, error) {
+// Begin starts an import that can be stopped, and takes away what killed ones have left.
+func Begin(s *image.Store, stop *Stopper) (*Work, error) {
 	l, err := lock(s)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Close()
-	w := &Work{store: s, temp: -1, dir: -1, blobs: -1, files: -1, known: map[string]bool{}, harmed: map[string]bool{}}
+	w := &Work{store: s, stop: stop, temp: -1, dir: -1, blobs: -1, files: -1, known: map[string]bool{}, harmed: map[string]bool{}}
 	if err := w.open(); err != nil {
 		w.Close()
 		return nil, failed(s, image.TempDir, err)
@@ -117,7 +118,15 @@ func (w *Work) open() (err error) {
 	if w.files, err = hostpath.DirBeneath(w.store.FD, image.FilesDir); err != nil {
 		return err
 	}
-	if w.name, err = freshDir(w.temp); err != nil {
+	if err := w.full(w.room.look(w.temp)); err != nil {
+		return err
+	}
+	w.stop.mu.Lock()
+	if w.name, err = freshDir(w.temp); err == nil {
+		w.stop.work = w
+	}
+	w.stop.mu.Unlock()
+	if err != nil {
 		return err
 	}
 	if w.dir, err = hostpath.DirBeneath(w.temp, w.name); err != nil {
@@ -223,6 +232,9 @@ func (w *Work) Close() error {
 	if w.name != "" {
 		err = removeAll(w.temp, w.name)
 	}
+	w.stop.mu.Lock() // not before it is gone: who stops this while it goes away helps
+	w.stop.work = nil
+	w.stop.mu.Unlock()
 	for _, fd := range []int{w.temp, w.dir, w.blobs, w.files} {
 		if fd >= 0 {
 			unix.Close(fd)
@@ -231,14 +243,22 @@ func (w *Work) Close() error {
 	return err
 }
 
-// Spool is an empty file without a name.
-func (w *Work) Spool() (*os.File, error) {
+// Spool keeps what r gives in a file without a name.
+func (w *Work) Spool(r io.Reader) (*os.File, error) {
 	const name = "spool"
 	fd, err := hostpath.Beneath(w.dir, name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o600)
 	if err != nil {
 		return nil, failed(w.store, name, err)
 	}
-	return os.NewFile(uintptr(fd), name), unix.Unlinkat(w.dir, name, 0)
+	f := os.NewFile(uintptr(fd), name)
+	if err = unix.Unlinkat(w.dir, name, 0); err == nil {
+		_, err = io.Copy(f, w.measured(r))
+	}
+	if err != nil {
+		f.Close()
+		return nil, w.full(err)
+	}
+	return f, nil
 }
 
 // small is what is held in memory to learn its digest before it is written: most
@@ -248,6 +268,9 @@ const small = 1 << 20
 // Add keeps a content under a mode and a time.
 func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error) {
 	w.buf.Reset()
+	if err := w.spend(0, 1); err != nil {
+		return "", 0, err
+	}
 	n, err := w.buf.ReadFrom(io.LimitReader(r, small))
 	if err != nil {
 		return "", 0, err
@@ -260,14 +283,14 @@ func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error)
 			return hex, n, nil
 		}
 		w.known[key] = true
-		_, _, err := write(w.blobs, key, &w.buf, mode, mtime)
-		return hex, n, err
+		_, _, err := write(w.blobs, key, w.measured(&w.buf), mode, mtime)
+		return hex, n, w.full(err)
 	}
 	w.count++
 	name := "large." + strconv.Itoa(w.count)
-	hex, n, err := write(w.blobs, name, io.MultiReader(&w.buf, r), mode, mtime)
+	hex, n, err := write(w.blobs, name, w.measured(io.MultiReader(&w.buf, r)), mode, mtime)
 	if err != nil {
-		return "", 0, err
+		return "", 0, w.full(err)
 	}
 	key := tree.Key(hex, mode, mtime)
 	if w.have(key, hex, n, mode) {

@@ -29,9 +29,14 @@ func (memory) Add(r io.Reader, _ uint32, _ int64) (string, int64, error) {
 	return hex.EncodeToString(h.Sum(nil)), n, err
 }
 
-func (memory) Spool() (*os.File, error) {
+func (memory) Spool(r io.Reader) (*os.File, error) {
 	fd, err := unix.MemfdCreate("spool", unix.MFD_CLOEXEC)
-	return os.NewFile(uintptr(fd), "spool"), err
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), "spool")
+	_, err = io.Copy(f, r)
+	return f, err
 }
 
 // entries writes a tar archive. A Body of a regular file is its content.

@@ -54,8 +54,8 @@ func (l *Limits) Bounds() tree.Bounds {
 type Sink interface {
 	// Add keeps a content under a mode and a time, and says its SHA-256 and size.
 	Add(r io.Reader, mode uint32, mtime int64) (sum string, size int64, err error)
-	// Spool is an empty file without a name, for an archive that is unpacked first.
-	Spool() (*os.File, error)
+	// Spool keeps an archive that is unpacked first, in a file without a name.
+	Spool(r io.Reader) (*os.File, error)
 }
 
 // Unpacked is an image in memory, but for its contents.
@@ -195,24 +195,19 @@ func (u *unpacker) archive(f source, size int64) error {
 
 // spool unpacks a compressed archive, which is then read where its parts are.
 func (u *unpacker) spool(f io.Reader, kind compression) (*os.File, error) {
-	spool, err := u.sink.Spool()
-	if err != nil {
-		return nil, err
-	}
 	r, done, err := decompress(f, kind)
 	if err != nil {
-		spool.Close()
 		return nil, err
 	}
 	defer done()
-	_, err = io.Copy(spool, &meter{r: r, u: u})
+	spool, err := u.sink.Spool(&meter{r: r, u: u})
 	u.stream = 0 // it is counted again when it is read
-	if err == nil {
-		_, err = spool.Seek(0, io.SeekStart)
-	}
 	if err != nil {
-		spool.Close()
 		return nil, damaged(err)
+	}
+	if _, err = spool.Seek(0, io.SeekStart); err != nil {
+		spool.Close()
+		return nil, err
 	}
 	return spool, nil
 }
