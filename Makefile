@@ -18,6 +18,9 @@ FUZZTIME ?= 1m
 # How long make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
 MINUTES ?= 10
 
+# What make bench measures, in 5 to 8 minutes. BENCHFLAGS="-n 300" is more of each.
+PARTS ?= -cold -warm -throughput -memory -overhead -relay 3
+
 .PHONY: all build dist demo test test-host test-quick test-vm test-arm64 check bench bench-images soak fuzz lint profiles check-profiles install uninstall clean help
 
 all: build
@@ -61,11 +64,9 @@ test-arm64: ## those on an emulated arm64 machine, which test-vm leaves out
 check: build ## prove the controls on this host
 	hack/check.sh bin/sandglass
 
-bench: build ## cold starts beside bwrap, runc and crun; the relay beside loopback; sessions, cold and warm
+bench: build ## what sandboxes cost, beside other tools: time, throughput, memory, overhead; PARTS=-memory is one part alone
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
-	build/bench -install -sandglass bin/sandglass $(BENCHFLAGS)
-	build/bench -relay 5 -sandglass bin/sandglass
-	build/bench -warm -n 50 -sandglass bin/sandglass
+	build/bench -install $(PARTS) -sandglass bin/sandglass $(BENCHFLAGS)
 
 bench-images: build ## imports of a large image, and twenty that share layers: time, memory, disk
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,54 +17,64 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// contender is one way to run /bin/true.
-type contender struct {
-	name    string
-	missing string // why it cannot run here
-	env     []string
-	run     func() (sample, error)
-	samples []sample
-	failed  int
-}
-
 // program is what all of them run.
 const program = "/bin/true"
+
+// measureCold is each of them beside the others, with each of the pauses.
+func measureCold(o *options, dir string) error {
+	all, err := contenders(o, dir)
+	if err != nil {
+		return err
+	}
+	defer stopAll(all)
+	runners := starting(all)
+	if len(runners) == 0 {
+		return errors.New("no contender starts here")
+	}
+	what, refs := program, []string{floorName, "bwrap", filteredName}
+	if len(o.custom) > 0 {
+		what, refs = "command", nil
+		for _, c := range runners {
+			refs = append(refs, c.name)
+		}
+	}
+	n := o.rounds
+	for _, pause := range o.pauses {
+		if err := measure(runners, rounds{n: n, warmup: o.warmup, burst: 1, pause: pause}); err != nil {
+			return err
+		}
+		report(fmt.Sprintf("%s, n=%d, %s", what, n, between(pause)), runners, refs...)
+	}
+	return nil
+}
 
 func contenders(o *options, dir string) ([]*contender, error) {
 	if len(o.custom) > 0 {
 		return customContenders(o.custom)
 	}
-	self, err := filepath.Abs(o.sandglass)
-	if err != nil {
-		return nil, err
-	}
-	args := []string{"run"}
-	if os.Geteuid() != 0 {
-		args = append(args, "--allow-degraded", "memory,cpu,pids")
-	}
-	list := []*contender{
-		command("bare "+program, program),
-		command("sandglass run", self, append(slices.Clone(args), "--", program)...),
-		command("sandglass, a list", self, append(slices.Clone(args), "--allow-host", "127.0.0.1:443", "--", program)...),
-		fromImage(o, dir, self, append(slices.Clone(args), imageName, program)),
+	run := func(args ...string) []string { return slices.Concat([]string{"run"}, degraded(), args) }
+	list := []*contender{command("bare "+program, program)}
+	list = append(list, floors(o, dir)...)
+	list = append(list,
+		command("sandglass run", o.sandglass, run("--", program)...),
+		command("sandglass, a list", o.sandglass, run("--allow-host", "127.0.0.1:443", "--", program)...),
+		fromImage(o, dir, o.sandglass, run(imageName, program)),
 		api("sandglass (Go)"),
-		command("bwrap", "bwrap", bwrapArgs()...),
-	}
+		command("bwrap", "bwrap", bwrapArgs("--", program)...),
+		filtered(dir),
+	)
 	if os.Geteuid() != 0 { // a user without ids in /etc/subuid is told so: the second is left out
 		for _, id := range []string{"caller", "own"} {
-			list = append(list, command("sandglass, --host-id "+id, self, append(slices.Clone(args), "--host-id", id, "--", program)...))
+			list = append(list, command("sandglass, --host-id "+id, o.sandglass, run("--host-id", id, "--", program)...))
 		}
 	}
+	list = append(list, nsjail(), isolate())
 	for _, name := range []string{"crun", "runc"} {
 		list = append(list, oci(name, dir))
 	}
-	var kept []*contender
-	for _, c := range list {
-		if wanted(o.only, c.name) {
-			kept = append(kept, c)
-		}
-	}
-	return kept, nil
+	list = append(list, podman(dir)...)
+	list = append(list, runsc(dir), systemdRun())
+	return slices.DeleteFunc(list, func(c *contender) bool { return !wanted(o.only, c.name) }), nil
 }
 
 func wanted(only []string, name string) bool {
@@ -102,6 +111,14 @@ func command(name, path string, args ...string) *contender {
 	c.run = func() (sample, error) {
 		cmd := exec.Command(full, args...)
 		cmd.Env = c.env
+		if c.fd3 != "" {
+			f, err := os.Open(c.fd3)
+			if err != nil {
+				return sample{}, err
+			}
+			defer f.Close()
+			cmd.ExtraFiles = []*os.File{f}
+		}
 		errs, err := os.CreateTemp("", "bench-stderr-") // a file: a pipe would cost every one a goroutine
 		if err != nil {
 			return sample{}, err
@@ -115,12 +132,16 @@ func command(name, path string, args ...string) *contender {
 		if err != nil {
 			text := make([]byte, 512)
 			n, _ := errs.ReadAt(text, 0)
-			first, _, _ := strings.Cut(strings.TrimSpace(string(text[:n])), "\n")
-			return sample{}, fmt.Errorf("%w: %s", err, first)
+			return sample{}, fmt.Errorf("%w: %s", err, firstLine(text[:n]))
 		}
 		return sample{wall: wall, cpu: cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()}, nil
 	}
 	return c
+}
+
+func firstLine(text []byte) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return first
 }
 
 // api measures pkg/sandbox in this process, as an embedder would use it.

@@ -1,15 +1,18 @@
-// Command bench measures how long a cold start takes, beside the peers that
-// are installed. Every contender runs once per round, in turn, so that what
-// else the machine does meets all of them alike; the ratios compare the two
-// samples of one round. With -relay it measures the relay of runs with a list of
-// hosts, with -images imports of images, with -warm runs of a session.
+// Command bench measures what sandboxes cost beside the peers that are installed:
+// cold starts, runs of a session, sandboxes a second, memory, and what programs
+// inside lose. Every contender runs in turn, so that what else the machine does
+// meets all of them alike; the ratios compare the two samples of one round.
+// docs/PERFORMANCE.md has the figures and how to read them.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
+	"time"
 
 	"sandglass/internal/testkit/machine"
 	"sandglass/pkg/sandbox"
@@ -17,14 +20,19 @@ import (
 
 // options are the flags.
 type options struct {
-	rounds, warmup int
-	sandglass      string
-	tool           string
-	install        bool
-	relay          int
-	images, warm   bool
-	only           list
-	custom         list
+	rounds, warmup   int
+	sandglass, tool  string
+	install          bool
+	relay, parallel  int
+	loops            int
+	slice            time.Duration
+	fill             time.Duration
+	only, custom     list
+	pauses           pauses
+	cold, warm       bool
+	throughput       bool
+	memory, overhead bool
+	images           bool
 }
 
 type list []string
@@ -32,120 +40,150 @@ type list []string
 func (l *list) String() string     { return strings.Join(*l, ",") }
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
+// pauses are lengths of pauses between two runs.
+type pauses []time.Duration
+
+func (p *pauses) String() string { return fmt.Sprint([]time.Duration(*p)) }
+func (p *pauses) Set(s string) error {
+	d, err := time.ParseDuration(s)
+	*p = append(*p, d)
+	return err
+}
+
+// main is also the program of some measurements, by its first argument.
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == clientVerb {
-		if err := relayClient(os.Args[2]); err != nil {
-			fmt.Fprintln(os.Stderr, "bench:", err)
-			os.Exit(1)
+	if len(os.Args) > 1 {
+		if verb := verbs[os.Args[1]]; verb != nil {
+			if err := verb(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, "bench:", err)
+				os.Exit(1)
+			}
+			return
 		}
-		return
 	}
 	sandbox.Init() // the contender "sandglass (Go)" starts this binary as init
-	var o options
-	flag.IntVar(&o.rounds, "n", 100, "rounds; each contender runs once in each")
-	flag.IntVar(&o.warmup, "warmup", 5, "rounds before the clock")
-	flag.StringVar(&o.sandglass, "sandglass", "bin/sandglass", "the binary to measure")
-	flag.StringVar(&o.tool, "tool", "bin/sandglass-image", "the binary that imports images")
-	flag.BoolVar(&o.images, "images", false, "imports of a large image, and twenty that share layers, instead of cold starts")
-	flag.BoolVar(&o.warm, "warm", false, "runs of a session, cold and in sandboxes that are ready, instead of cold starts")
-	flag.BoolVar(&o.install, "install", false, "install missing peers with apt-get (root only)")
-	flag.IntVar(&o.relay, "relay", 0, "rounds of the relay of --allow-host beside loopback alone, instead of cold starts")
-	flag.Var(&o.only, "only", "run contenders whose name contains this (repeatable)")
-	flag.Var(&o.custom, "cmd", "NAME=COMMAND ARG…, instead of the usual contenders (repeatable): two builds, say")
-	flag.Parse()
-	if err := run(&o); err != nil {
+	o := parse()
+	if err := run(o); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
+// verbs are what this binary is inside a sandbox.
+var verbs = map[string]func([]string) error{clientVerb: relayClient, callsVerb: callLoops}
+
+func parse() *options {
+	var o options
+	flag.IntVar(&o.rounds, "n", 100, "runs of each contender")
+	flag.IntVar(&o.loops, "loops", 9, "rounds of -overhead")
+	flag.IntVar(&o.warmup, "warmup", 5, "rounds of cold starts before the clock")
+	flag.Var(&o.pauses, "pause", "pause between two runs; repeated for a table each (default 0s and 10ms)")
+	flag.StringVar(&o.sandglass, "sandglass", "bin/sandglass", "the binary to measure")
+	flag.StringVar(&o.tool, "tool", "bin/sandglass-image", "the binary that imports images")
+	flag.BoolVar(&o.install, "install", false, "install what is missing with apt-get (root only)")
+	flag.BoolVar(&o.cold, "cold", false, "cold starts beside other tools; the part without another one named")
+	flag.BoolVar(&o.warm, "warm", false, "runs of a session, cold and in sandboxes that are ready")
+	flag.BoolVar(&o.throughput, "throughput", false, "sandboxes a second, several at once")
+	flag.DurationVar(&o.slice, "slice", time.Second, "how long -throughput measures each")
+	flag.IntVar(&o.parallel, "parallel", 64, "the most at once of -throughput")
+	flag.BoolVar(&o.memory, "memory", false, "memory of sandboxes that wait and that run")
+	flag.DurationVar(&o.fill, "fill", 30*time.Second, "the longest that -memory fills a session for")
+	flag.BoolVar(&o.overhead, "overhead", false, "what system calls and computing cost inside")
+	flag.IntVar(&o.relay, "relay", 0, "rounds of the relay of --allow-host beside loopback alone")
+	flag.BoolVar(&o.images, "images", false, "imports of a large image, and twenty that share layers")
+	flag.Var(&o.only, "only", "cold starts, calls and computing whose name contains this (repeatable)")
+	flag.Var(&o.custom, "cmd", "NAME=COMMAND ARG…, instead of the usual contenders (repeatable): two builds, say")
+	flag.Parse()
+	if len(o.pauses) == 0 {
+		o.pauses = pauses{0, 10 * time.Millisecond}
+		if len(o.custom) > 0 {
+			o.pauses = pauses{0}
+		}
+	}
+	return &o
+}
+
+// part is one of the measurements. dir is removed after it.
+type part struct {
+	name    string
+	wanted  bool
+	measure func(o *options, dir string) error
+}
+
 func run(o *options) error {
-	if o.rounds < 1 {
-		return fmt.Errorf("-n %d: want at least 1", o.rounds)
+	if o.rounds < 1 || o.loops < 1 || o.parallel < 1 || o.relay < 0 {
+		return errors.New("-n, -loops and -parallel want at least 1")
 	}
-	if o.relay > 0 {
-		fmt.Println(machine.Line())
-		return measureRelay(o)
+	var err error
+	for _, p := range []*string{&o.sandglass, &o.tool} {
+		if *p, err = filepath.Abs(*p); err != nil {
+			return err
+		}
 	}
-	if o.warm {
-		fmt.Println(machine.Line())
-		return measureWarm(o)
+	parts := []part{
+		{"cold starts", o.cold, measureCold}, {"sessions", o.warm, measureWarm}, {"throughput", o.throughput, measureThroughput},
+		{"memory", o.memory, measureMemory}, {"overhead", o.overhead, measureOverhead}, {"relay", o.relay > 0, measureRelay},
+		{"images", o.images, measureImages},
 	}
+	if !(o.warm || o.throughput || o.memory || o.overhead || o.relay > 0 || o.images) {
+		parts[0].wanted = true
+	}
+	if o.install {
+		install()
+	}
+	plainEnvironment()
+	fmt.Println(machine.Line())
+	var failed error
+	for _, p := range parts {
+		if !p.wanted {
+			continue
+		}
+		// One part that fails does not take the figures of the others with it.
+		if err := p.inDirectory(o); err != nil {
+			fmt.Printf("\n%s: failed: %v\n", p.name, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", p.name, err))
+		}
+	}
+	return failed
+}
+
+// inDirectory measures one part, between two looks at what else the machine does.
+func (p part) inDirectory(o *options) error {
 	dir, err := os.MkdirTemp("", "sandglass-bench-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	if o.images {
-		fmt.Println(machine.Line())
-		return measureImages(o, dir)
-	}
-	if o.install {
-		install()
-	}
-	all, err := contenders(o, dir)
-	if err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	fmt.Println(machine.Line())
-	runners := starting(all)
-	if len(runners) == 0 {
-		return fmt.Errorf("no contender starts here")
-	}
-	if err := measure(runners, o); err != nil {
-		return err
-	}
-	report(runners)
-	return nil
+	fmt.Printf("\n## %s\n\n", p.name)
+	began, before := time.Now(), machine.Load()
+	err = p.measure(o, dir)
+	fmt.Printf("\n%.0f s, load before and after: %s, %s\n", time.Since(began).Seconds(), before, machine.Load())
+	return err
 }
 
-// starting drops the contenders that do not start on this host, and says why.
-func starting(all []*contender) []*contender {
-	var ok []*contender
-	for _, c := range all {
-		if c.missing == "" {
-			if _, err := c.run(); err != nil {
-				c.missing = err.Error()
-			}
+// plainEnvironment leaves the contenders what a sandbox has, and what podman and
+// systemd-run ask for. The first interpreters on a developer's PATH may be scripts that
+// look for others, and NODE_EXTRA_CA_CERTS alone doubles the start of a bare node.
+func plainEnvironment() {
+	keep := map[string]string{"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
+	for _, k := range []string{"HOME", "TMPDIR", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS"} {
+		if v, ok := os.LookupEnv(k); ok {
+			keep[k] = v
 		}
-		if c.missing != "" {
-			fmt.Printf("left out: %s: %s\n", c.name, c.missing)
-			continue
-		}
-		ok = append(ok, c)
 	}
-	return ok
+	os.Clearenv()
+	for k, v := range keep {
+		os.Setenv(k, v)
+	}
 }
 
-// tries is how often a run may fail before the whole comparison does: runc does
-// so on a busy machine now and then.
-const tries = 5
-
-// try is one run that counts. Failed ones are told in the table.
-func (c *contender) try() (s sample, err error) {
-	for range tries {
-		if s, err = c.run(); err == nil {
-			return s, nil
-		}
-		c.failed++
+// degraded is what an ordinary user needs on a host that delegates no cgroups.
+func degraded() []string {
+	if os.Geteuid() == 0 {
+		return nil
 	}
-	return s, err
-}
-
-// measure runs the rounds. The order turns by one each round, so that no
-// contender always runs behind the same other one.
-func measure(runners []*contender, o *options) error {
-	for round := range o.warmup + o.rounds {
-		for i := range runners {
-			c := runners[(round+i)%len(runners)]
-			s, err := c.try()
-			if err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
-			}
-			if round >= o.warmup {
-				c.samples = append(c.samples, s)
-			}
-		}
-	}
-	return nil
+	return []string{"--allow-degraded", "memory,cpu,pids"}
 }

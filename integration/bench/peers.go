@@ -2,12 +2,13 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"sync/atomic"
+
+	profiles "sandglass/seccomp-profiles"
 
 	"golang.org/x/sys/unix"
 )
@@ -20,7 +21,7 @@ var usrLinks = []string{"bin", "sbin", "lib", "lib32", "lib64", "libx32"}
 
 // bwrapArgs is the nearest that bwrap comes to sandglass's default: the same
 // namespaces and the same mounts. It has no cgroup, no limits and no filter.
-func bwrapArgs() []string {
+func bwrapArgs(rest ...string) []string {
 	a := []string{"--unshare-all", "--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--hostname", "sandglass",
 		"--uid", "65534", "--gid", "65534", "--ro-bind", "/usr", "/usr"}
 	for _, name := range usrLinks {
@@ -37,7 +38,31 @@ func bwrapArgs() []string {
 	}
 	a = append(a, "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/dev/shm", "--tmpfs", "/tmp", "--tmpfs", "/work", "--tmpfs", "/home/sandbox",
 		"--setenv", "PATH", "/usr/bin:/bin", "--chdir", "/work")
-	return append(a, "--", program)
+	return append(a, rest...)
+}
+
+const filteredName = "bwrap, same filter"
+
+// filtered is bwrap with the filter of sandglass's default profile. That the
+// filter is there is read from a first program's /proc/self/status.
+func filtered(dir string) *contender {
+	file := filepath.Join(dir, "default.bpf")
+	if err := os.WriteFile(file, []byte(profiles.Compiled("default")), 0o644); err != nil {
+		return &contender{name: filteredName, missing: err.Error()}
+	}
+	proof := command(filteredName, "bwrap", bwrapArgs("--seccomp", "3", "--", "/bin/grep", "^Seccomp_filters:.1$", "/proc/self/status")...)
+	proof.fd3 = file
+	if proof.missing == "" {
+		if _, err := proof.run(); err != nil {
+			proof.missing = "its program has no filter: " + err.Error()
+		}
+	}
+	if proof.missing != "" {
+		return proof
+	}
+	c := command(filteredName, "bwrap", bwrapArgs("--seccomp", "3", "--", program)...)
+	c.fd3 = file
+	return c
 }
 
 // serial makes the containers' names.
@@ -138,25 +163,4 @@ func mounts() []object {
 		}
 	}
 	return m
-}
-
-// install adds the peers that are missing, as far as apt has them.
-func install() {
-	if os.Geteuid() != 0 {
-		return
-	}
-	packages := map[string]string{"bwrap": "bubblewrap", "crun": "crun", "runc": "runc"}
-	var want []string
-	for _, binary := range []string{"bwrap", "crun", "runc"} {
-		if _, err := exec.LookPath(binary); err != nil {
-			want = append(want, packages[binary])
-		}
-	}
-	if len(want) == 0 {
-		return
-	}
-	cmd := exec.Command("apt-get", append([]string{"install", "-y", "--no-install-recommends"}, want...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "bench: apt-get install %v: %v\n%s", want, err, out)
-	}
 }

@@ -8,8 +8,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +24,11 @@ const (
 
 // relayClient prints how long relayBytes took, and then, in nanoseconds, how
 // long each of relayFirsts connections took from its begin to its first byte.
-func relayClient(addr string) error {
+func relayClient(args []string) error {
+	if len(args) != 1 {
+		return fmt.Errorf("%s: want an address", clientVerb)
+	}
+	addr := args[0]
 	c, err := net.Dial("tcp", addr)
 	if err != nil {
 		return err
@@ -102,11 +104,7 @@ type way struct {
 }
 
 // measureRelay compares the relay with loopback alone, in turn.
-func measureRelay(o *options) error {
-	sandglass, err := filepath.Abs(o.sandglass)
-	if err != nil {
-		return err
-	}
+func measureRelay(o *options, _ string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -122,10 +120,8 @@ func measureRelay(o *options) error {
 		{name: "loopback alone", cmd: func(addr string) *exec.Cmd { return exec.Command(self, clientVerb, addr) }},
 		{name: "through the relay", cmd: func(addr string) *exec.Cmd {
 			args := []string{"run", "--allow-host", addr, "--net-download", "100g", "--cpus", "2", "--timeout", "120s", "-v", self + ":/opt/bench"}
-			if os.Geteuid() != 0 {
-				args = append(args, "--allow-degraded", "memory,cpu,pids")
-			}
-			return exec.Command(sandglass, append(args, "--", "/opt/bench", clientVerb, addr)...)
+			args = append(args, degraded()...)
+			return exec.Command(o.sandglass, append(args, "--", "/opt/bench", clientVerb, addr)...)
 		}},
 	}
 	for range o.relay {
@@ -153,7 +149,7 @@ func (w *way) round(addr string, sent <-chan struct{}) error {
 	case err := <-ended:
 		return fmt.Errorf("ended early: %v: %s", err, errs.String())
 	}
-	cpu := ownCPU(cmd.Process.Pid)
+	cpu := cpuTime(cmd.Process.Pid, false)
 	if err := <-ended; err != nil {
 		return fmt.Errorf("%w: %s", err, errs.String())
 	}
@@ -172,29 +168,11 @@ func (w *way) round(addr string, sent <-chan struct{}) error {
 	return nil
 }
 
-// ownCPU is the CPU time of one process without its children.
-func ownCPU(pid int) time.Duration {
-	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	_, after, _ := strings.Cut(string(text), ") ")
-	f := strings.Fields(after)
-	if len(f) < 13 {
-		return 0
-	}
-	var ticks int64
-	for _, s := range f[11:13] {
-		n, _ := strconv.ParseInt(s, 10, 64)
-		ticks += n
-	}
-	return time.Duration(ticks) * 10 * time.Millisecond
-}
-
 func reportRelay(ways []*way) {
-	fmt.Printf("\n| %-18s | Gbit/s | of one CPU | first byte median ms | p95 ms |\n|%s|---:|---:|---:|---:|\n",
-		fmt.Sprintf("n=%d", len(ways[0].rates)), strings.Repeat("-", 20))
+	var rows [][]string
 	for _, w := range ways {
-		slices.Sort(w.rates)
-		slices.Sort(w.perCPU)
-		fmt.Printf("| %-18s | %6.1f | %10.1f | %20.3f | %6.3f |\n", w.name, w.rates[len(w.rates)/2], w.perCPU[len(w.perCPU)/2],
-			quantile(w.firsts, 0.5).Seconds()*1000, quantile(w.firsts, 0.95).Seconds()*1000)
+		rows = append(rows, []string{w.name, fmt.Sprintf("%.1f", median(w.rates)), fmt.Sprintf("%.1f", median(w.perCPU)),
+			fmt.Sprintf("%.3f", median(w.firsts).Seconds()*1000), fmt.Sprintf("%.3f", quantile(w.firsts, 0.95).Seconds()*1000)})
 	}
+	table([]string{fmt.Sprintf("n=%d", len(ways[0].rates)), "Gbit/s", "of one CPU", "first byte median ms", "p95 ms"}, rows)
 }

@@ -31,3 +31,12 @@ func Line() string {
 		unix.ByteSliceToString(u.Release[:]), unix.ByteSliceToString(u.Machine[:]), groups,
 		os.Geteuid(), runtime.Version(), time.Now().UTC().Format(time.DateOnly))
 }
+
+// Load is the load of the last minute, and "?" where the kernel does not say.
+func Load() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	if load, _, ok := bytes.Cut(text, []byte(" ")); ok {
+		return string(load)
+	}
+	return "?"
+}
