@@ -72,8 +72,13 @@ func (rb *ReadBack) checkNamespaces() error {
 			return fmt.Errorf("the %s namespace of the program is not known", ns)
 		}
 	}
+	dir, err := unix.Open("/proc/self/ns", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("the namespaces of the supervisor are not known: %w", err)
+	}
+	defer unix.Close(dir)
 	for ns, inode := range rb.Namespaces {
-		own, err := os.Readlink("/proc/self/ns/" + ns)
+		own, err := namespaceAt(dir, ns)
 		if err == nil && own == inode && (ns != "cgroup" || !rb.exiting) {
 			return fmt.Errorf("the %s namespace is the host's own", ns)
 		}
@@ -113,9 +118,12 @@ func (rb *ReadBack) checkLimits() error {
 
 func limit(text []byte, name string) (soft, hard uint64, ok bool) {
 	for line := range bytes.Lines(text) {
-		rest, found := bytes.CutPrefix(line, []byte(name+" "))
+		rest, found := bytes.CutPrefix(line, []byte(name))
+		if !found || len(rest) == 0 || rest[0] != ' ' {
+			continue
+		}
 		f := bytes.Fields(rest)
-		if !found || len(f) < 2 {
+		if len(f) < 2 {
 			continue
 		}
 		s, err1 := limitValue(string(f[0]))
@@ -135,18 +143,48 @@ func limitValue(text string) (uint64, error) {
 // entry is one line of mountinfo.
 type entry struct {
 	id, parent, at string
-	options, super []string
+	options, super string
+}
+
+// has says whether the mount or its file system has an option.
+func (e *entry) has(option string) bool { return listed(e.options, option) || listed(e.super, option) }
+
+func listed(options, option string) bool {
+	for o := range strings.SplitSeq(options, ",") {
+		if o == option {
+			return true
+		}
+	}
+	return false
 }
 
 func entries(mountinfo []byte) ([]entry, error) {
-	var list []entry
-	for line := range bytes.Lines(mountinfo) {
-		f := strings.Fields(string(line))
-		dash := slices.Index(f, "-")
-		if dash < 6 || len(f) < dash+4 {
+	text := string(mountinfo)
+	list := make([]entry, 0, strings.Count(text, "\n"))
+	for line := range strings.Lines(text) {
+		var e entry
+		n, dash := 0, -1
+		for f := range strings.FieldsSeq(line) {
+			switch {
+			case n == 0:
+				e.id = f
+			case n == 1:
+				e.parent = f
+			case n == 4:
+				e.at = hostpath.Unescape(f)
+			case n == 5:
+				e.options = f
+			case dash < 0 && n >= 6 && f == "-":
+				dash = n
+			case dash >= 0 && n == dash+3:
+				e.super = f
+			}
+			n++
+		}
+		if dash < 0 || n < dash+4 {
 			return nil, fmt.Errorf("mountinfo of the sandbox: %q", line)
 		}
-		list = append(list, entry{f[0], f[1], hostpath.Unescape(f[4]), strings.Split(f[5], ","), strings.Split(f[dash+3], ",")})
+		list = append(list, e)
 	}
 	return list, nil
 }
@@ -160,26 +198,31 @@ func (rb *ReadBack) checkMounts() error {
 	if err != nil {
 		return err
 	}
-	covered := map[[2]string]bool{} // by id and place
-	seen := map[string][]string{}   // options of all at a place
-	for _, e := range list {
-		covered[[2]string{e.parent, e.at}] = true
-		seen[e.at] = append(append(seen[e.at], e.options...), e.super...)
-	}
 	places, trees := rb.promised.places()
-	for _, e := range list {
-		if !slices.Contains(e.options, "nosuid") {
+	for i := range list {
+		e := &list[i]
+		if !listed(e.options, "nosuid") {
 			return fmt.Errorf("the mount at %s is not nosuid", e.at)
 		}
 		writable, planned := places[e.at]
 		if !planned {
-			writable = slices.ContainsFunc(trees, func(top string) bool { return strings.HasPrefix(e.at, top+"/") })
+			writable = slices.ContainsFunc(trees, func(top string) bool { return under(e.at, top) })
 		}
-		if !writable && !slices.Contains(e.options, "ro") && !covered[[2]string{e.id, e.at}] {
+		if !writable && !listed(e.options, "ro") && !covered(e, list) {
 			return fmt.Errorf("the mount at %s is not read-only", e.at)
 		}
 	}
-	return rb.promised.present(seen)
+	return rb.promised.present(list)
+}
+
+// covered says whether another mount lies on top of e.
+func covered(e *entry, list []entry) bool {
+	return slices.ContainsFunc(list, func(o entry) bool { return o.parent == e.id && o.at == e.at })
+}
+
+// under says whether path lies below dir.
+func under(path, dir string) bool {
+	return len(path) > len(dir) && path[len(dir)] == '/' && path[:len(dir)] == dir
 }
 
 // places are where something is mounted, and whether it may be written to; trees
@@ -200,8 +243,10 @@ func (p *promise) places() (places map[string]bool, trees []string) {
 		if write && o.Recursive {
 			trees = append(trees, o.Target)
 		}
-		if outer := p.outer(o.Target); write && outer != "" {
-			trees = append(trees, outer)
+		if write {
+			if outer := p.outer(o.Target); outer != "" {
+				trees = append(trees, outer)
+			}
 		}
 	}
 	return places, trees
@@ -212,7 +257,7 @@ func (p *promise) places() (places map[string]bool, trees []string) {
 func (p *promise) outer(target string) string {
 	for i := range p.mounts {
 		o := &p.mounts[i]
-		if (o.Kind == wire.OpBind || o.Kind == wire.OpTree) && strings.HasPrefix(target, o.Target+"/") {
+		if (o.Kind == wire.OpBind || o.Kind == wire.OpTree) && under(target, o.Target) {
 			return o.Target
 		}
 	}
@@ -220,13 +265,13 @@ func (p *promise) outer(target string) string {
 }
 
 // present: each planned mount is there, and those that have options have them.
-func (p *promise) present(seen map[string][]string) error {
+func (p *promise) present(list []entry) error {
 	for i := range p.mounts {
 		o := &p.mounts[i]
 		var want []string
 		switch o.Kind {
 		case wire.OpRoot:
-			if seen["/"] == nil {
+			if !slices.ContainsFunc(list, func(e entry) bool { return e.at == "/" }) {
 				return fmt.Errorf("the sandbox has no root of its own")
 			}
 			continue
@@ -238,15 +283,14 @@ func (p *promise) present(seen map[string][]string) error {
 		default:
 			continue
 		}
-		have, ok := seen[o.Target]
-		if !ok && p.outer(o.Target) != "" {
-			continue // its place was renamed on the host
-		}
-		if !ok {
+		if !slices.ContainsFunc(list, func(e entry) bool { return e.at == o.Target }) {
+			if p.outer(o.Target) != "" {
+				continue // its place was renamed on the host
+			}
 			return fmt.Errorf("nothing is mounted at %s", o.Target)
 		}
 		for _, option := range want {
-			if option != "" && !slices.Contains(have, option) {
+			if option != "" && !slices.ContainsFunc(list, func(e entry) bool { return e.at == o.Target && e.has(option) }) {
 				return fmt.Errorf("the mount at %s has not the option %s", o.Target, option)
 			}
 		}

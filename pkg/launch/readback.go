@@ -71,7 +71,7 @@ func (s *session) readBack(pidfd int) (ReadBack, error) {
 		return rb, err
 	}
 	init := "/proc/" + strconv.Itoa(s.pid)
-	if rb.mounts, err = readProc(init + "/mountinfo"); err != nil {
+	if rb.mounts, err = readProcOf(init+"/mountinfo", 16<<10); err != nil {
 		return rb, err
 	}
 	inits, err := statusOf(init + "/status")
@@ -83,7 +83,7 @@ func (s *session) readBack(pidfd int) (ReadBack, error) {
 		rb.threads = mostThreads // they end one by one
 	}
 	// A program that the caller may not read hides its own from the caller.
-	if inode, err := os.Readlink(proc + "/ns/cgroup"); err == nil && s.nsErr == nil {
+	if inode, err := namespaceAt(unix.AT_FDCWD, proc+"/ns/cgroup"); err == nil && s.nsErr == nil {
 		rb.Namespaces["cgroup"] = inode
 	}
 	if b.Group != nil {
@@ -143,15 +143,29 @@ func statusOf(path string) (map[string]string, error) {
 // namespacesOf reads init's namespaces, which are the program's. They are the
 // same from the clone on, so this is done while init is still at work.
 func namespacesOf(pid int) (map[string]string, error) {
+	path := "/proc/" + strconv.Itoa(pid) + "/ns"
+	dir, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(dir)
 	found := map[string]string{}
 	for _, ns := range namespaces {
-		inode, err := os.Readlink("/proc/" + strconv.Itoa(pid) + "/ns/" + ns)
-		if err != nil {
-			return nil, err
+		if found[ns], err = namespaceAt(dir, ns); err != nil {
+			return nil, &os.PathError{Op: "readlink", Path: path + "/" + ns, Err: err}
 		}
-		found[ns] = inode
 	}
 	return found, nil
+}
+
+// namespaceAt reads one of these links, which are short.
+func namespaceAt(dir int, name string) (string, error) {
+	var buf [64]byte
+	n, err := unix.Readlinkat(dir, name, buf[:])
+	if err != nil {
+		return "", err
+	}
+	return string(buf[:n]), nil
 }
 
 // maxProc bounds a file of /proc; the mounts of a sandbox are a few of them.
@@ -159,13 +173,16 @@ const maxProc = 16 << 20
 
 // readProc reads a file of /proc at once. os.ReadFile would make three
 // times as many calls, to find out whether it can be polled.
-func readProc(path string) ([]byte, error) {
+func readProc(path string) ([]byte, error) { return readProcOf(path, 2<<10) }
+
+// readProcOf is readProc of a file of about that size.
+func readProcOf(path string, size int) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	buf, n := make([]byte, 8<<10), 0
+	buf, n := make([]byte, size), 0
 	for {
 		if n == len(buf) {
 			if n >= maxProc {
