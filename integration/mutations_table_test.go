@@ -159,7 +159,7 @@ var mutations = []mutation{
 		{"pkg/boxinit/quota.go", "		if err == unix.ENOENT {\n", "		if err == unix.ENOENT || err == unix.EPERM {\n"}}},
 	{control: "death with the supervisor", pkg: "leftovers", fail: []string{"TestSupervisorKilled"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"die with the supervisor", dieWithSupervisor},
-`, ""}, {"pkg/boxinit/wait.go", "	wire.ReadFrame(control, 0)\n	os.Exit(1)", "	wire.ReadFrame(control, 0)\n	select {}"}}},
+`, ""}, {"pkg/boxinit/wait.go", "	wire.ReadFrameWithFiles(control, 0, 0)\n	os.Exit(1)", "	wire.ReadFrameWithFiles(control, 0, 0)\n	select {}"}}},
 	{control: "mount points only in our own root", pkg: "leftovers", fail: []string{"TestNothingIsMadeInMountedDirectories"}, edits: []edit{
 		{"pkg/rootfs/view.go", "Open: true, IDMap: true}, wire.ReadOnly)", "Open: true, IDMap: true}, 0)"}}},
 	{control: "SIGPIPE of the supervisor caught", pkg: "leftovers", fail: []string{"TestNothingIsLeftWhenTheReaderGoes"}, edits: []edit{

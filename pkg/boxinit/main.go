@@ -2,7 +2,6 @@ package boxinit
 
 import (
 	"os"
-	"runtime"
 
 	"sandglass/internal/sys"
 	"sandglass/pkg/mount"
@@ -17,18 +16,21 @@ const Arg0 = "sandglass-init"
 // Wanted says that this process was started as a sandbox's init.
 func Wanted() bool { return len(os.Args) > 0 && os.Args[0] == Arg0 && os.Getpid() == 1 }
 
-// Main is init. It never returns: it exits with 0 when it has told the
-// supervisor what happened, 1 when it could not.
-//
-// The goroutine must be the main one, on the main thread: PDEATHSIG, the
-// working directory's root, namespaces and credentials are all per thread.
-func Main() {
-	runtime.LockOSThread()
-	control := os.NewFile(ControlFD, "control")
-	if control == nil {
-		os.Exit(1)
+// Init begins here and not in main: what is linked beside this package need not be
+// initialized in a sandbox. It must work on the main thread (PDEATHSIG, the
+// working directory's root, namespaces and credentials are all per thread), which
+// functions of this name are run on. runtime.LockOSThread, which would say so once
+// more, costs a thread: the runtime then keeps one to make others from.
+func init() {
+	if Wanted() {
+		run()
 	}
-	b := &box{control: control, cfg: &wire.Config{}, outDir: -1, quotas: -1, queues: -1, pidfd: -1}
+}
+
+// run is init. It never returns: it exits with 0 when it has told the
+// supervisor what happened, 1 when it could not.
+func run() {
+	b := newBox(&wire.Config{})
 	for _, s := range Steps() {
 		if err := s.Do(b); err != nil {
 			b.fail(s.Name, err)
@@ -87,13 +89,13 @@ func existing(paths []string, e *sys.StartError) string {
 	return ""
 }
 
-func report(control *os.File, r *wire.Report, fds []int) {
+func report(control int, r *wire.Report, fds []int) {
 	var rights []byte
 	if len(fds) > 0 {
 		rights = unix.UnixRights(fds...)
 	}
 	frame := wire.Frame(r.Type, r.Encode())
-	if err := unix.Sendmsg(int(control.Fd()), frame, rights, nil, unix.MSG_NOSIGNAL); err != nil {
+	if err := unix.Sendmsg(control, frame, rights, nil, unix.MSG_NOSIGNAL); err != nil {
 		os.Exit(1)
 	}
 	for _, fd := range fds {

@@ -21,9 +21,9 @@ func receivePlan(b *box) error {
 }
 
 // receive reads the next frame, and the descriptors that come before it.
-func receive(control *os.File) (t wire.Type, body []byte, files []int) {
+func receive(control int) (t wire.Type, body []byte, files []int) {
 	for {
-		t, body, fds, err := wire.ReadFrameWithFiles(int(control.Fd()), wire.MaxConfig, wire.MaxFiles)
+		t, body, fds, err := wire.ReadFrameWithFiles(control, wire.MaxConfig, wire.MaxFiles)
 		if err != nil {
 			os.Exit(1)
 		}

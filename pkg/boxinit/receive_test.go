@@ -40,7 +40,7 @@ func TestReceivePlan(t *testing.T) {
 	if _, err := unix.Write(ours, wire.Frame(wire.TypeConfig, cfg.Encode())); err != nil {
 		t.Fatal(err)
 	}
-	b := &box{control: theirs, cfg: &wire.Config{}}
+	b := &box{control: int(theirs.Fd()), cfg: &wire.Config{}}
 	if err := receivePlan(b); err != nil {
 		t.Fatal(err)
 	}

@@ -77,12 +77,12 @@ func (b *box) released() (until time.Time) {
 	default:
 		until = limitUntil(b.cfg)
 		await(b.control, until)
-		if t, _, err := wire.ReadFrame(b.control, 0); err != nil || t != wire.TypeAck {
+		if t, _, _, err := wire.ReadFrameWithFiles(b.control, 0, 0); err != nil || t != wire.TypeAck {
 			os.Exit(1)
 		}
 		return until
 	}
-	t, body, err := wire.ReadFrame(b.control, wire.MaxReport)
+	t, body, _, err := wire.ReadFrameWithFiles(b.control, wire.MaxReport, 0)
 	if err != nil || t != wire.TypeRelease {
 		os.Exit(1)
 	}

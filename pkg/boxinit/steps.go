@@ -21,7 +21,7 @@ const ControlFD = 3
 
 // box is init's state while it works through the steps.
 type box struct {
-	control *os.File
+	control int // the socket to the supervisor
 	cfg     *wire.Config
 	builder *mount.Builder
 	outDir  int
@@ -38,6 +38,10 @@ type box struct {
 	landlock    int // ruleset, -1 for none
 	queues      int // the POSIX queues' file system, -1 for none
 	landlockABI int // 0 for none
+}
+
+func newBox(cfg *wire.Config) *box {
+	return &box{control: ControlFD, cfg: cfg, outDir: -1, quotas: -1, queues: -1, pidfd: -1, landlock: -1}
 }
 
 // Step is one named piece of the set-up.
@@ -102,7 +106,7 @@ func takeIDs(b *box) error {
 	if os.Getenv(idsVar) == "" {
 		return nil
 	}
-	t, body, _, err := wire.ReadFrameWithFiles(int(b.control.Fd()), wire.MaxIDs, 0)
+	t, body, _, err := wire.ReadFrameWithFiles(b.control, wire.MaxIDs, 0)
 	if err != nil {
 		os.Exit(1) // the supervisor is gone, or has no ids for us
 	}

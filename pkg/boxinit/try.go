@@ -28,22 +28,21 @@ type Trial struct {
 // when nothing did. It never returns.
 func Try(t Trial) {
 	runtime.LockOSThread()
-	control := os.NewFile(ControlFD, "control")
-	if control == nil || dieWithSupervisor(nil) != nil {
+	if dieWithSupervisor(nil) != nil {
 		os.Exit(1)
 	}
-	b := &box{control: control, cfg: t.Config, outDir: -1, quotas: -1, queues: -1, pidfd: -1, landlock: -1}
+	b := newBox(t.Config)
 	if err := takeIDs(b); err != nil {
-		report(control, failure(b.cfg, "take the ids", err), nil)
+		report(b.control, failure(b.cfg, "take the ids", err), nil)
 		os.Exit(1)
 	}
 	r := t.do(b)
 	if r == nil {
 		r = &wire.Report{Type: wire.TypeStarted, Landlock: uint32(b.landlockABI)}
 	}
-	report(control, r, nil)
+	report(b.control, r, nil)
 	if t.Wait { // without CAP_KILL nothing else reaches it: the supervisor's end must
-		control.Read(make([]byte, 1))
+		unix.Read(b.control, make([]byte, 1))
 	}
 	os.Exit(0)
 }

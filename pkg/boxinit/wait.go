@@ -43,9 +43,9 @@ func limitUntil(c *wire.Config) time.Time {
 
 // watch waits for the supervisor's end: init goes with it, even if the
 // parent-death signal is lost, and at the latest when the time is up.
-func watch(control *os.File, until time.Time) {
+func watch(control int, until time.Time) {
 	await(control, until)
-	wire.ReadFrame(control, 0)
+	wire.ReadFrameWithFiles(control, 0, 0)
 	os.Exit(1)
 }
 
@@ -54,9 +54,9 @@ func watch(control *os.File, until time.Time) {
 // the runtime's would have to have a thread more, which could count against the
 // program. The clock is the monotonic one, and no signal from inside is caught,
 // so nothing that the program does moves it.
-func await(control *os.File, until time.Time) {
+func await(control int, until time.Time) {
 	const most = 1 << 30 // ms, what fits into poll's int
-	fds := []unix.PollFd{{Fd: int32(control.Fd()), Events: unix.POLLIN}}
+	fds := []unix.PollFd{{Fd: int32(control), Events: unix.POLLIN}}
 	for {
 		left := time.Until(until)
 		if left <= 0 {

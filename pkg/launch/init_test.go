@@ -4,17 +4,8 @@ import (
 	"os"
 	"testing"
 
-	"sandglass/pkg/boxinit"
-
 	"golang.org/x/sys/unix"
 )
-
-func TestMain(m *testing.M) {
-	if boxinit.Wanted() {
-		boxinit.Main()
-	}
-	os.Exit(m.Run())
-}
 
 // bootHere boots an init with this user's own id.
 func bootHere(t *testing.T) *Init {

@@ -20,7 +20,6 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
-	"sandglass/pkg/boxinit"
 	"sandglass/pkg/doctor/causes"
 	"sandglass/pkg/launch"
 	"sandglass/pkg/plan"
@@ -70,17 +69,13 @@ type Error = refusal.Error
 // Default is a Spec with the default policy and nothing to run yet.
 func Default() Spec { return Spec{Spec: policy.Default()} }
 
-// initCalled says that main gave us the chance to be a sandbox's PID 1.
+// initCalled says that main let its executable be a sandbox's PID 1.
 var initCalled bool
 
-// Init must be the first call of main in a program that runs sandboxes. In a
-// sandbox's PID 1 it never returns.
-func Init() {
-	if boxinit.Wanted() {
-		boxinit.Main()
-	}
-	initCalled = true
-}
+// Init must be the first call of main in a program that runs sandboxes. A
+// sandbox's PID 1 does not come that far: package boxinit is initialized before
+// main begins, and has it from there on.
+func Init() { initCalled = true }
 
 // Run runs the program and returns when nothing of it is left. Whatever the
 // program did is in the Result; the error is non-nil only when sandglass
