@@ -165,6 +165,7 @@ func packaged(r *recipe.Recipe, o *options, w *store.Work) (*unpack.Unpacked, er
 	if err == nil && o.lock != "" && locked == nil {
 		err = writeLock(o.lock, recipe.Lock(list))
 	}
+	a.Trim(list)
 	o.tell("writing the image")
 	return u, err
 }

@@ -16,6 +16,7 @@ type options struct {
 	name   string
 	force  bool
 	quiet  bool
+	cache  bool // of prune
 	json   bool
 	limits unpack.Limits
 	lock   string // of a build
@@ -36,6 +37,9 @@ var (
 	none     = words{0, "no arguments"}
 	anyWords = words{-2, ""}
 )
+
+// switches are flags without a value.
+var switches = []string{"force", "json", "quiet", "cache"}
 
 // parse reads flags, which may stand before and after the words.
 func parse(verb string, args []string, takes words, allowed ...string) (*options, error) {
@@ -63,7 +67,7 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 			return nil, refusal.Newf("image %s: --%s is given twice", verb, name)
 		}
 		seen[name] = true
-		if isSwitch := name == "force" || name == "json" || name == "quiet"; !isSwitch && !has {
+		if isSwitch := slices.Contains(switches, name); !isSwitch && !has {
 			if len(args) == 0 {
 				return nil, refusal.Newf("image %s: --%s needs a value", verb, name).Hint("sandglass image %s --help", verb)
 			}
@@ -87,6 +91,8 @@ func (o *options) set(name, value string) (err error) {
 		o.force = true
 	case "json":
 		o.json = true
+	case "cache":
+		o.cache = true
 	case "quiet":
 		o.quiet = true
 	case "name":

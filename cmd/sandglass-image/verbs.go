@@ -11,6 +11,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/apt"
 	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/store"
 	"sandglass/pkg/image/unpack"
@@ -194,29 +195,43 @@ func removeVerb(args []string) (int, error) {
 }
 
 func pruneVerb(args []string) (int, error) {
-	if _, err := parse("prune", args, none); err != nil {
+	o, err := parse("prune", args, none, "cache")
+	if err != nil {
 		return 0, err
 	}
 	s, err := open()
-	if err != nil || s == nil {
-		return 0, err
-	}
-	p, err := store.Prune(s)
 	if err != nil {
 		return 0, err
 	}
 	var b strings.Builder
+	if s != nil {
+		p, err := store.Prune(s)
+		if err != nil {
+			return 0, err
+		}
+		told(&b, p)
+	}
+	freed, err := apt.Prune(o.cache)
+	if err != nil && o.cache {
+		return 0, err
+	}
+	if freed.Files > 0 || o.cache {
+		fmt.Fprintf(&b, "%s of downloaded packages removed, %s\n", plural(freed.Files, "file"), size(freed.Bytes))
+	}
+	return emit(b.String()), nil
+}
+
+func told(b *strings.Builder, p store.Pruned) {
 	for _, id := range p.Images {
-		fmt.Fprintf(&b, "removed %s\n", id)
+		fmt.Fprintf(b, "removed %s\n", id)
 	}
 	for _, n := range p.Names {
-		fmt.Fprintf(&b, "removed the name %s, which meant no image\n", refusal.Word(n))
+		fmt.Fprintf(b, "removed the name %s, which meant no image\n", refusal.Word(n))
 	}
 	if p.Work > 0 {
-		fmt.Fprintf(&b, "removed the leftovers of %s\n", plural(p.Work, "killed import"))
+		fmt.Fprintf(b, "removed the leftovers of %s\n", plural(p.Work, "killed import"))
 	}
-	fmt.Fprintf(&b, "%s and %s removed\n", plural(len(p.Images), "image"), plural(int(p.Files), "unused content"))
-	return emit(b.String()), nil
+	fmt.Fprintf(b, "%s and %s removed\n", plural(len(p.Images), "image"), plural(int(p.Files), "unused content"))
 }
 
 // plural is how many there are of something.

@@ -153,6 +153,7 @@ type shop struct {
 // roots are two directories that share a file.
 func newShop(t *testing.T) (*shop, string) {
 	t.Setenv("XDG_DATA_HOME", testkit.Dir(t))
+	t.Setenv("XDG_CACHE_HOME", testkit.Dir(t))
 	first, second := testkit.Dir(t), testkit.Dir(t)
 	for name, text := range map[string]string{first + "/shared": "1", second + "/shared": "1", second + "/d/own": "2"} {
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, []byte(text), 0o644), os.Chtimes(name, epoch, epoch)); err != nil {

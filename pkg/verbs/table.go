@@ -120,7 +120,7 @@ func image() Verb {
 		Name: "image", Help: "import and build images, list, show, verify, export and remove them",
 		Forms: []string{
 			"image import [FLAGS] FILE|DIR", "image build [FLAGS] RECIPE", "image from-host [FLAGS] COMMAND...", "image list [--json]", "image show [--json] IMAGE", "image verify [IMAGE...]",
-			"image rm [--force] IMAGE...", "image prune", "image export IMAGE DIR",
+			"image rm [--force] IMAGE...", "image prune [--cache]", "image export IMAGE DIR",
 		},
 		About: `Images that sandglass run IMAGE runs a program in, see docs/IMAGES.md. An IMAGE is a
 name, or sha256: and at least twelve digits of its digest. The store is
@@ -157,7 +157,9 @@ that lies beside this one.
 			{Name: "rm", Help: "takes names away, and images that have no other. One that a run uses stays", Flags: []policy.Flag{
 				{Name: "force", Bool: true, Help: "of a digest: all its names"},
 			}},
-			{Name: "prune", Help: "removes images without a name, leftovers of killed imports, contents that no image has"},
+			{Name: "prune", Help: "removes images without a name, leftovers of killed imports, contents that no image has, downloads that no build has used for 30 days", Flags: []policy.Flag{
+				{Name: "cache", Bool: true, Help: "and all other downloads, which the next build gets again"},
+			}},
 			{Name: "export", Help: "writes an OCI layout with one layer to DIR, which must not be there"},
 		},
 	}

@@ -46,6 +46,8 @@ type Apt struct {
 const (
 	aptGet  = "/usr/bin/apt-get"
 	dpkgDeb = "/usr/bin/dpkg-deb"
+
+	archives = "archives" // below the directory of all sources
 )
 
 // Open makes the state ready, and waits for a build that uses it.
@@ -63,8 +65,8 @@ func Open(src Source, arch string) (*Apt, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Apt{Arch: arch, src: src, dir: filepath.Join(top, src.key()), debs: filepath.Join(top, "archives")}
-	if err := a.prepare(top, src); err != nil {
+	a := &Apt{Arch: arch, src: src, dir: filepath.Join(top, src.key()), debs: filepath.Join(top, archives)}
+	if err := a.prepare(top); err != nil {
 		a.Close()
 		return nil, failed(top, err)
 	}
@@ -110,7 +112,7 @@ func cacheDir(getenv func(string) string) (string, error) {
 
 // prepare makes the directories and the settings. They are open for reading: as
 // root apt downloads as a user of its own, _apt, and nothing here is secret.
-func (a *Apt) prepare(top string, src Source) error {
+func (a *Apt) prepare(top string) error {
 	defer unix.Umask(unix.Umask(0o022))
 	if err := os.MkdirAll(top, 0o755); err != nil {
 		return err
@@ -135,16 +137,20 @@ func (a *Apt) prepare(top string, src Source) error {
 	if err != nil {
 		return err
 	}
-	if a.lock, err = os.OpenFile(filepath.Join(top, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644); err != nil {
+	if a.lock, err = openLock(top); err != nil {
 		return err
 	}
 	if err := image.Flock(int(a.lock.Fd()), unix.LOCK_EX); err != nil {
 		return err
 	}
-	if err := src.write(a.dir + "/etc"); err != nil {
+	if err := a.src.write(a.dir + "/etc"); err != nil {
 		return err
 	}
-	return os.WriteFile(a.dir+"/apt.conf", []byte(a.settings(src)), 0o644)
+	return os.WriteFile(a.dir+"/apt.conf", []byte(a.settings()), 0o644)
+}
+
+func openLock(top string) (*os.File, error) {
+	return os.OpenFile(filepath.Join(top, "lock"), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o644)
 }
 
 // Close lets another build have the state.
@@ -156,7 +162,7 @@ func (a *Apt) Close() {
 
 // settings are read last: what they say the host's own settings cannot undo. These
 // still say how to reach the network.
-func (a *Apt) settings(src Source) string {
+func (a *Apt) settings() string {
 	lines := []string{
 		`Dir::State "` + a.dir + `/state";`, `Dir::State::lists "lists";`, `Dir::State::status "` + a.dir + `/state/status";`,
 		`Dir::State::extended_states "` + a.dir + `/state/extended_states";`,
@@ -179,7 +185,7 @@ func (a *Apt) settings(src Source) string {
 		// A name is a name: no pattern, no task.
 		`APT::Cmd::Pattern-Only "true";`, `Debug::NoLocking "true";`, `quiet "2";`,
 	}
-	if src.URL != "" {
+	if a.src.URL != "" {
 		// A host whose clock or mirror is of another day says so for its own sources alone.
 		lines = append(lines, `Acquire::Check-Date "true";`, `Acquire::Check-Valid-Until "true";`, `Dir::Etc::sourcelist "`+a.dir+`/etc/sources.list";`, `Dir::Etc::sourceparts "/dev/null";`)
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -173,6 +174,7 @@ func (a *Apt) Contents(p manifest.Package, read func(io.Reader) error) error {
 		return err
 	}
 	defer f.Close()
+	_ = os.Chtimes(a.file(p), time.Time{}, time.Now()) // it is used: see Trim
 	// By its descriptor: it is what was looked at.
 	cmd := exec.Command(dpkgDeb, "--fsys-tarfile", "/proc/self/fd/3")
 	cmd.ExtraFiles, cmd.Env, cmd.Dir = []*os.File{f}, a.env, "/"
