@@ -101,15 +101,9 @@ func showVerb(args []string) (int, error) {
 		return 0, err
 	}
 	defer img.Close()
-	text, err := store.Manifest(s, img)
+	m, err := store.Manifest(s, img)
 	if err != nil {
 		return 0, err
-	}
-	m := &manifest.Manifest{}
-	if text != "" {
-		if m, err = manifest.Parse(text); err != nil {
-			return 0, err
-		}
 	}
 	if o.json {
 		return emitJSON(map[string]any{"id": img.ID, "image": &img.Meta, "origin": m.Origin, "packages": m.Packages, "manifest": m.Files})

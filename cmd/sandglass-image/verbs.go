@@ -12,7 +12,6 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/image"
 	"sandglass/pkg/image/apt"
-	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/store"
 	"sandglass/pkg/image/unpack"
 )
@@ -142,8 +141,7 @@ func again(s *image.Store, img *image.Image, ref string) string {
 	} else if names, _ := store.NamesOf(s, img.ID); len(names) > 0 {
 		name = names[0]
 	}
-	text, _ := store.Manifest(s, img)
-	if m, err := manifest.Parse(text); err == nil {
+	if m, err := store.Manifest(s, img); err == nil {
 		switch what, from, _ := strings.Cut(m.Origin, " "); {
 		case what == "recipe" && slices.Contains(recipes(), from):
 			return fmt.Sprintf("sandglass image build %s --name %s --force", from, name)

@@ -9,14 +9,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
@@ -176,7 +174,7 @@ func measureImages(o *options, dir string) error {
 		if err != nil {
 			return err
 		}
-		used, err := disk(data)
+		used, _, err := machine.Disk(data)
 		fmt.Printf("| %-24s | %10d | %6.2f | %5.2f | %14d | %10d |\n", name, st.Size()>>20, c.wall.Seconds(), c.cpu.Seconds(), c.peak>>20, used>>20)
 		return err
 	}
@@ -219,7 +217,7 @@ func measureShared(o *options, dir string) error {
 		}
 		sum.wall += c.wall
 		if n == 0 || n == 19 {
-			used, err := disk(data)
+			used, _, err := machine.Disk(data)
 			if err != nil {
 				return err
 			}
@@ -227,24 +225,4 @@ func measureShared(o *options, dir string) error {
 		}
 	}
 	return nil
-}
-
-// disk is what a directory takes on the disk, each file once however many names it has.
-func disk(dir string) (total int64, err error) {
-	seen := map[uint64]bool{}
-	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		if st := info.Sys().(*syscall.Stat_t); !seen[st.Ino] {
-			seen[st.Ino] = true
-			total += st.Blocks * 512
-		}
-		return nil
-	})
-	return total, err
 }

@@ -7,12 +7,10 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -185,19 +183,10 @@ func fullSize(t *testing.T, name, path, want string, flags []string) {
 	if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(errs.String(), want)) {
 		t.Errorf("%s: %v, %.300s, want %q", name, err, errs.String(), want)
 	}
-	var left, bytes int64
-	seen := map[uint64]bool{}
-	filepath.WalkDir(data, func(_ string, e fs.DirEntry, err error) error {
-		info, ierr := e.Info()
-		if st, ok := info.Sys().(*syscall.Stat_t); err == nil && ierr == nil && ok && !seen[st.Ino] {
-			seen[st.Ino] = true
-			bytes += st.Blocks * 512
-			if e.Type().IsRegular() {
-				left++
-			}
-		}
-		return nil
-	})
+	bytes, left, derr := machine.Disk(data)
+	if derr != nil {
+		t.Fatal(derr)
+	}
 	st, serr := os.Stat(path)
 	if serr != nil {
 		t.Fatal(serr)

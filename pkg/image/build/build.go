@@ -122,9 +122,6 @@ const nobody = 65534
 
 // finish completes the image and says what it is made of.
 func (b *builder) finish(origin string, packages []manifest.Package, config image.Config) (*unpack.Unpacked, error) {
-	if err := b.base(); err != nil {
-		return nil, err
-	}
 	m := &b.out.Meta
 	m.OS, m.Architecture, m.Config = runtime.GOOS, runtime.GOARCH, config
 	if err := unpack.Finish(b.out, b.sink); err != nil {

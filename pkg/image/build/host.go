@@ -20,7 +20,6 @@ type host struct {
 	*builder
 	trees   []string // what is taken whole
 	queue   []string // programs and libraries whose libraries are to be found
-	done    map[string]bool
 	loader  string
 	odd     []string // directories of libraries where a loader does not look by itself
 	private bool     // the caller's own prefix is being taken, not the system's
@@ -36,7 +35,7 @@ var leftOut = recipe.Must(
 
 // Host makes an image of interpreters and programs of this host, by name.
 func Host(names []string, f runtimes.Finder, sink unpack.Sink) (*unpack.Unpacked, error) {
-	h := &host{builder: newBuilder(sink), done: map[string]bool{}}
+	h := &host{builder: newBuilder(sink)}
 	for _, name := range names {
 		if err := h.program(f, name); err != nil {
 			return nil, err
@@ -49,6 +48,9 @@ func Host(names []string, f runtimes.Finder, sink unpack.Sink) (*unpack.Unpacked
 		if err := h.take(path); err != nil {
 			return nil, err
 		}
+	}
+	if err := h.base(); err != nil {
+		return nil, err
 	}
 	config := image.Config{Cmd: []string{filepath.Base(names[0])}}
 	if len(h.odd) > 0 {
@@ -70,15 +72,11 @@ func (h *host) program(f runtimes.Finder, name string) error {
 				Hint("install -D -- %s \"$HOME\"/bin/%s && sandglass image from-host \"$HOME\"/bin/%[2]s", refusal.Shell(in.Exe), refusal.Shell(filepath.Base(in.Exe)))
 		}
 	}
-	if !isELF(in.Exe) {
-		return refusal.Newf("%s is %s, a script: only programs are taken", refusal.Word(name), refusal.Word(in.Exe)).
-			Hint("sandglass image from-host INTERPRETER   # and mount the script: run -v")
-	}
 	standard, err := runtimes.Standard(in)
 	if err != nil {
 		return err
 	}
-	if err := h.interpreter(in.Exe); err != nil {
+	if err := h.interpreter(name, in.Exe); err != nil {
 		return err
 	}
 	h.private = in.Prefix != ""
@@ -212,10 +210,9 @@ func (h *host) symlink(path string, deep int) error {
 func (h *host) regular(path string, st os.FileInfo) error {
 	at := place(path)
 	// What others may not read on the host they may not read in an image either.
-	if h.done[at] || !h.private && st.Mode().Perm()&0o004 == 0 {
+	if h.owner[at] != "" || !h.private && st.Mode().Perm()&0o004 == 0 {
 		return nil
 	}
-	h.done[at] = true
 	f, err := os.Open(path)
 	if err != nil {
 		return refusal.Newf("%s: %v", refusal.Word(path), refusal.Cause(err))
@@ -227,7 +224,7 @@ func (h *host) regular(path string, st os.FileInfo) error {
 	if err := h.file(at, manifest.Host, uint32(st.Mode().Perm())|0o444, max(st.ModTime().Unix(), 0), io.Reader(f)); err != nil {
 		return err
 	}
-	if isELF(path) {
+	if isELF(f) {
 		h.queue = append(h.queue, path)
 	}
 	return nil

@@ -55,7 +55,7 @@ func TestHostLeavesPrivateFiles(t *testing.T) {
 		false: {"l a", "f b", "f c/data", "l d", "l e", "f open.py"},
 		true:  {"l a", "f b", "f c/data", "l d", "l e", "f open.py", "f secret"},
 	} {
-		h := &host{builder: newBuilder(digests{}), done: map[string]bool{}, trees: []string{dir + "/lib"}, private: private}
+		h := &host{builder: newBuilder(digests{}), trees: []string{dir + "/lib"}, private: private}
 		if err := h.take(dir + "/lib"); err != nil {
 			t.Fatal(err)
 		}

@@ -15,25 +15,28 @@ import (
 )
 
 // isELF is whether a file is a program or a library.
-func isELF(path string) bool {
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
+func isELF(f io.ReaderAt) bool {
 	head := make([]byte, 4)
-	_, err = io.ReadFull(f, head)
+	_, err := f.ReadAt(head, 0)
 	return err == nil && string(head) == elf.ELFMAG
 }
 
 // interpreter learns which loader a program of this host asks for. A static one
 // asks for none.
-func (h *host) interpreter(exe string) error {
-	f, err := elf.Open(exe)
+func (h *host) interpreter(name, exe string) error {
+	file, err := os.Open(exe)
+	if err != nil {
+		return refusal.Newf("%s: %v", refusal.Word(exe), refusal.Cause(err))
+	}
+	defer file.Close()
+	if !isELF(file) {
+		return refusal.Newf("%s is %s, a script: only programs are taken", refusal.Word(name), refusal.Word(exe)).
+			Hint("sandglass image from-host INTERPRETER   # and mount the script: run -v")
+	}
+	f, err := elf.NewFile(file)
 	if err != nil {
 		return refusal.Newf("%s: %v", refusal.Word(exe), err)
 	}
-	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_INTERP {
 			continue

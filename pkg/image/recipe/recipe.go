@@ -25,7 +25,6 @@ const (
 // Recipe is a recipe as it was read.
 type Recipe struct {
 	Name     string
-	About    string
 	Packages []Want
 	Without  []string // taken for there already: neither they nor what only they need is taken
 	Links    []Link
@@ -129,10 +128,8 @@ func (r *Recipe) line(line string) error {
 	return w.set(r, f[1:])
 }
 
-func (r *Recipe) about(f []string) error {
-	r.About = strings.Join(f, " ")
-	return nil
-}
+// about is for who reads the recipe.
+func (r *Recipe) about([]string) error { return nil }
 
 func (r *Recipe) want(f []string) error {
 	if err := checkName(f[0]); err != nil {

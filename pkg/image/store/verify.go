@@ -12,6 +12,7 @@ import (
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/tree"
 
 	"golang.org/x/sys/unix"
@@ -144,19 +145,23 @@ func (c *checker) mode(dir int, name, path string, want uint32) bool {
 	return true
 }
 
-// Manifest is what a built image says it is made of, "" of one that was imported.
-func Manifest(s *image.Store, img *image.Image) (string, error) {
+// Manifest is what a built image says it is made of: nothing, of one that was imported.
+func Manifest(s *image.Store, img *image.Image) (*manifest.Manifest, error) {
 	if img.Manifest == "" {
-		return "", nil
+		return &manifest.Manifest{}, nil
 	}
 	text, err := readSmall(img.Path, image.ManifestFile)
 	if err == nil && image.Digest(text) != img.Manifest {
 		err = errors.New("the manifest is not the one of this image")
 	}
-	if err != nil {
-		return "", failed(s, img.ID, err)
+	var m *manifest.Manifest
+	if err == nil {
+		m, err = manifest.Parse(string(text))
 	}
-	return string(text), nil
+	if err != nil {
+		return nil, failed(s, img.ID, err)
+	}
+	return m, nil
 }
 
 // maxManifest is more than a manifest of as many files as an image may have.
