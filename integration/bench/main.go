@@ -26,7 +26,7 @@ type options struct {
 	relay, parallel  int
 	loops            int
 	slice            time.Duration
-	fill             time.Duration
+	fill, limit      time.Duration
 	only, custom     list
 	pauses           pauses
 	cold, warm       bool
@@ -90,6 +90,7 @@ func parse() *options {
 	flag.DurationVar(&o.fill, "fill", 30*time.Second, "the longest that -memory fills a session for")
 	flag.BoolVar(&o.overhead, "overhead", false, "what system calls and computing cost inside")
 	flag.IntVar(&o.relay, "relay", 0, "rounds of the relay of --allow-host beside loopback alone")
+	flag.DurationVar(&o.limit, "limit", 20*time.Minute, "after which a part that is not done ends the whole")
 	flag.BoolVar(&o.images, "images", false, "imports of a large image, and twenty that share layers")
 	flag.Var(&o.only, "only", "cold starts, calls and computing whose name contains this (repeatable)")
 	flag.Var(&o.custom, "cmd", "NAME=COMMAND ARG…, instead of the usual contenders (repeatable): two builds, say")
@@ -158,6 +159,12 @@ func (p part) inDirectory(o *options) error {
 		return err
 	}
 	fmt.Printf("\n## %s\n\n", p.name)
+	// What hangs is ended with this process: all of it hangs on its pipes.
+	hung := time.AfterFunc(o.limit, func() {
+		fmt.Printf("\n%s: not done after %v\n", p.name, o.limit)
+		os.Exit(1)
+	})
+	defer hung.Stop()
 	began, before := time.Now(), machine.Load()
 	err = p.measure(o, dir)
 	fmt.Printf("\n%.0f s, load before and after: %s, %s\n", time.Since(began).Seconds(), before, machine.Load())

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -87,8 +88,9 @@ func stopAll(list []*contender) {
 }
 
 // measure runs the rounds. Each has an order of its own, the same in every
-// measurement, so that no contender always runs behind the same other one.
-func measure(runners []*contender, r rounds) error {
+// measurement, so that no contender always runs behind the same other one. One that
+// fails too often is left out from then on, and is not in the answer.
+func measure(runners []*contender, r rounds) (done []*contender, err error) {
 	for _, c := range runners {
 		c.samples, c.used, c.failed = nil, 0, 0
 	}
@@ -96,12 +98,24 @@ func measure(runners []*contender, r rounds) error {
 	for round := range r.warmup + r.n {
 		for _, i := range order.Perm(len(runners)) {
 			c := runners[i]
+			if c.missing != "" {
+				continue
+			}
 			if err := c.turn(r, round >= r.warmup); err != nil {
-				return fmt.Errorf("%s: %w", c.name, err)
+				c.missing = fmt.Sprintf("round %d: %v", round, err)
+				fmt.Printf("left out: %s: %s\n", c.name, c.missing)
 			}
 		}
 	}
-	return nil
+	for _, c := range runners {
+		if c.missing == "" {
+			done = append(done, c)
+		}
+	}
+	if len(done) == 0 {
+		return nil, errors.New("every contender failed")
+	}
+	return done, nil
 }
 
 // turn is a contender's burst in one round. Behind it, it waits until what it does

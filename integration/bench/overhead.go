@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -135,10 +136,7 @@ func measureOverhead(o *options, _ string) error {
 		return err
 	}
 	table(append([]string{fmt.Sprintf("a call, n=%d loops of %d", n, loopCalls)}, heads...), rows)
-	if rows, err = overComputing(o, n); err != nil {
-		return err
-	}
-	table(append([]string{fmt.Sprintf("computing, n=%d", n)}, heads...), rows)
+	table(append([]string{fmt.Sprintf("computing, n=%d", n)}, heads...), overComputing(o, n))
 	return nil
 }
 
@@ -153,9 +151,9 @@ func overCalls(o *options, n int) (rows [][]string, err error) {
 			continue
 		}
 		inside := timedWays(o, []string{"/opt/bench", callsVerb, c.name}, []string{"-v", self + ":/opt/bench"}, false)
-		list := starting([]*contender{selfTimed("bare", self, callsVerb, c.name), inside[1]})
-		if err := measure(list, rounds{n: n, warmup: 1, burst: 1}); err != nil {
-			return nil, err
+		list, err := besideBare([]*contender{selfTimed("bare", self, callsVerb, c.name), inside[1]}, n)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
 		for _, x := range list {
 			rows = append(rows, overheadRow(c.name+", "+x.name, x, list[0], perCall))
@@ -173,18 +171,15 @@ var computing = []struct {
 	{"node, JSON and sorts", []string{"/usr/bin/node", "--max-old-space-size=512", "--max-semi-space-size=16", "-e", sorts}},
 }
 
-func overComputing(o *options, n int) (rows [][]string, err error) {
+func overComputing(o *options, n int) (rows [][]string) {
 	for _, p := range computing {
 		if !wanted(o.only, p.name) {
 			continue
 		}
-		list := starting(timedWays(o, p.argv, nil, true))
-		if len(list) == 0 || list[0].name != "bare" {
-			fmt.Printf("left out: %s\n", p.name)
+		list, err := besideBare(timedWays(o, p.argv, nil, true), n)
+		if err != nil {
+			fmt.Printf("left out: %s: %v\n", p.name, err)
 			continue
-		}
-		if err := measure(list, rounds{n: n, warmup: 1, burst: 1}); err != nil {
-			return nil, err
 		}
 		for _, x := range list {
 			rows = append(rows, overheadRow(p.name+", "+x.name, x, list[0], func(d time.Duration) string { return ms(d) + " ms" }))
@@ -193,7 +188,16 @@ func overComputing(o *options, n int) (rows [][]string, err error) {
 			}
 		}
 	}
-	return rows, nil
+	return rows
+}
+
+// besideBare measures ways of which the bare one is the first.
+func besideBare(list []*contender, n int) ([]*contender, error) {
+	list, err := measure(starting(list), rounds{n: n, warmup: 1, burst: 1})
+	if err == nil && list[0].name != "bare" {
+		err = errors.New("it does not run bare")
+	}
+	return list, err
 }
 
 // overheadRow compares one way with the bare one.

@@ -93,6 +93,14 @@ func table(heads []string, rows [][]string) {
 	}
 }
 
+// above is by how much one is more than the floor.
+func above(d, floor time.Duration) string {
+	if d <= floor {
+		return "–"
+	}
+	return ms(d - floor)
+}
+
 // report writes the table of some contenders, with the median of the ratios of one
 // round to each of refs.
 func report(title string, list []*contender, refs ...string) {
@@ -122,7 +130,7 @@ func report(title string, list []*contender, refs ...string) {
 		for _, b := range by {
 			row = append(row, fmt.Sprintf("%.2f", median(ratios(w, b.walls()))))
 			if b == floor {
-				row = append(row, ms(median(w)-median(floor.walls())))
+				row = append(row, above(median(w), median(floor.walls())))
 			}
 		}
 		rows = append(rows, row)

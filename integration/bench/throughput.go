@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
 	"strconv"
@@ -36,12 +35,11 @@ type rate struct {
 
 // measureThroughput counts sandboxes of /bin/true, at each load, in turn.
 func measureThroughput(o *options, dir string) error {
-	filter := filtered(dir)
 	flows := []flow{
-		commands("sandglass run", o.sandglass, slices.Concat([]string{"run"}, degraded(), []string{"--", program})...),
+		starts(command("sandglass run", o.sandglass, slices.Concat([]string{"run"}, degraded(), []string{"--", program})...)),
 		{name: "session", run: func(n int, d time.Duration) (rate, error) { return sessionFlow(o, n, d) }},
-		commands("bwrap", "bwrap", bwrapArgs("--", program)...),
-		{name: filter.name, missing: filter.missing, run: func(n int, d time.Duration) (rate, error) { return workers(filter.run, n, d) }},
+		starts(command("bwrap", "bwrap", bwrapArgs("--", program)...)),
+		starts(filtered(dir)),
 	}
 	for _, f := range flows {
 		if f.missing != "" {
@@ -100,15 +98,9 @@ func timed(run func() (int, error)) (rate, error) {
 	return rate{n, time.Since(began), busyTime() - before}, err
 }
 
-// commands starts a command again and again.
-func commands(name, path string, args ...string) flow {
-	full, err := exec.LookPath(path)
-	if err != nil {
-		return flow{name: name, missing: "not installed"}
-	}
-	return flow{name: name, run: func(n int, d time.Duration) (rate, error) {
-		return workers(func() (sample, error) { return sample{}, loud(exec.Command(full, args...)) }, n, d)
-	}}
+// starts has a command started again and again.
+func starts(c *contender) flow {
+	return flow{name: c.name, missing: c.missing, run: func(n int, d time.Duration) (rate, error) { return workers(c.run, n, d) }}
 }
 
 // workers are n callers, each of which waits for its run before its next.

@@ -59,7 +59,8 @@ func measureWarm(o *options, _ string) error {
 	runners := starting(all)
 	n := (o.rounds + burst - 1) / burst
 	for _, pause := range o.pauses {
-		if err := measure(runners, rounds{n: n, warmup: 1, burst: burst, pause: pause}); err != nil {
+		var err error
+		if runners, err = measure(runners, rounds{n: n, warmup: 1, burst: burst, pause: pause}); err != nil {
 			return err
 		}
 		for _, p := range programs {
