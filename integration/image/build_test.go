@@ -262,7 +262,7 @@ func TestHostileRecipes(t *testing.T) {
 		"package bash 1/unstable":                      `line 1: 1/unstable is not the version of a package`,
 		"package bash- *":                              `line 1: bash- is not the name of a package`,
 		"package bash *\nlink /etc/shadow /../x":       `line 2: /../x is not an absolute path in an image, without .. and the like`,
-		"package bash *\nrun rm -rf /":                 `line 2: unknown word run: there are about, bytecode, cmd, env, join, keep, link, package, remove, without`,
+		"package bash *\nrun rm -rf /":                 `line 2: unknown word run: there are about, bytecode, cacerts, cmd, env, join, keep, link, package, remove, without`,
 		"package bash *\nremove /a\x1b[2J":             "line 2: \"remove /a\\x1b[2J\" has a character that is not printable ASCII",
 		"package bash *\nwithout bash\rpackage evil *": `line 2: "without bash\rpackage evil *" has a character that is not printable ASCII`,
 		"package bash *\nwithout x1\npackage bash 5":   `line 3: package bash is there twice`,

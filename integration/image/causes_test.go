@@ -32,7 +32,7 @@ func TestBuildTellsTheCause(t *testing.T) {
 			"build", "bash", "--lock", lock)
 		h.refused("recipe archive: line 1: FROM is a Dockerfile's, and those are not read\nhint: docker build -t my-image . && docker save my-image > image.tar && ",
 			"build", h.file([]byte("FROM python:3.12\n")))
-		h.refused("recipe archive: line 1: unknown word packages: there are about, bytecode, cmd, env, join, keep, link, package, remove, without\nhint: package busybox-static *\n",
+		h.refused("recipe archive: line 1: unknown word packages: there are about, bytecode, cacerts, cmd, env, join, keep, link, package, remove, without\nhint: package busybox-static *\n",
 			"build", h.file([]byte("packages x\n")))
 	})
 }

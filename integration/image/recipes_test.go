@@ -24,14 +24,15 @@ var recipes = []struct {
 	flags string
 	argv  []string
 	want  string
+	https []string // does the same as all of these, nil for none
 }{
-	{"static", false, 2_000_000, "", []string{"sh", "-c", "echo a b | awk '{print $2}'; id -u"}, "b\n65534\n"},
-	{"bash", false, 40_000_000, "", []string{"bash", "-c", `a=(3 1 2); printf '%s\n' "${a[@]}" | sort | tr '\n' ' '; echo ${#a[@]}`}, "1 2 3 3\n"},
-	{"python", false, 60_000_000, "--timeout 60s", []string{"python", "-c", pythonProgram}, "ok 2.0 ü 3 True True\n"},
-	{"python-science", true, 600_000_000, "-m 512m --cpus 2 --timeout 60s", []string{"python", "-c", scienceProgram}, "[5.0, 11.0] 3 0.5 True\n"},
-	{"node", true, 200_000_000, "-m 512m --timeout 60s", []string{"node", "-e", "console.log([1,2,3].map(x => x * x).join(), require('crypto').createHash('sha256').update('').digest('hex').slice(0, 8))"}, "1,4,9 e3b0c442\n"},
-	{"go", true, 600_000_000, "-m 2g --disk 1g --cpus 2 --pids-limit 512 --timeout 300s -e HOME=/tmp", []string{"sh", "-c", "printf 'package main\\nfunc main() { println(6 * 7) }\\n' > main.go && go run main.go 2>&1"}, "42\n"},
-	{"java", true, 400_000_000, "-m 1g --disk 256m --cpus 2 --pids-limit 256 --timeout 60s", []string{"sh", "-c", "echo 'class Main { public static void main(String[] a) { System.out.println(6 * 7); } }' > Main.java; java Main.java"}, "42\n"},
+	{"static", false, 2_000_000, "", []string{"sh", "-c", "echo a b | awk '{print $2}'; id -u"}, "b\n65534\n", nil},
+	{"bash", false, 40_000_000, "", []string{"bash", "-c", `a=(3 1 2); printf '%s\n' "${a[@]}" | sort | tr '\n' ' '; echo ${#a[@]}`}, "1 2 3 3\n", nil},
+	{"python", false, 60_000_000, "--timeout 60s", []string{"python", "-c", pythonProgram}, "ok 2.0 ü 3 True True\n", []string{"python", "-c", pythonHTTPS}},
+	{"python-science", true, 600_000_000, "-m 512m --cpus 2 --timeout 60s", []string{"python", "-c", scienceProgram}, "[5.0, 11.0] 3 0.5 True\n", nil},
+	{"node", true, 200_000_000, "-m 512m --timeout 60s", []string{"node", "-e", "console.log([1,2,3].map(x => x * x).join(), require('crypto').createHash('sha256').update('').digest('hex').slice(0, 8))"}, "1,4,9 e3b0c442\n", []string{"node", "-e", nodeHTTPS}},
+	{"go", true, 600_000_000, "-m 2g --disk 1g --cpus 2 --pids-limit 512 --timeout 300s -e HOME=/tmp", []string{"sh", "-c", "printf 'package main\\nfunc main() { println(6 * 7) }\\n' > main.go && go run main.go 2>&1"}, "42\n", []string{"sh", "-c", goHTTPS}},
+	{"java", true, 400_000_000, "-m 1g --disk 256m --cpus 2 --pids-limit 256 --timeout 60s", []string{"sh", "-c", "echo 'class Main { public static void main(String[] a) { System.out.println(6 * 7); } }' > Main.java; java Main.java"}, "42\n", []string{"sh", "-c", javaHTTPS}},
 }
 
 const pythonProgram = `
@@ -84,6 +85,9 @@ func TestRecipes(t *testing.T) {
 			o := h.run(append(append(strings.Fields(r.flags), r.name), r.argv...)...)
 			if o.Exit != 0 || o.Stdout != r.want {
 				t.Errorf("exit %d, %q, want %q (%s)", o.Exit, o.Stdout, r.want, o.Stderr)
+			}
+			if r.https != nil {
+				h.https(r.name, r.flags, r.https, r.name == "java")
 			}
 			other := newHome(t, h.who)
 			other.cache = cache

@@ -14,6 +14,7 @@ import (
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/image"
+	"sandglass/pkg/image/jks"
 	"sandglass/pkg/image/manifest"
 	"sandglass/pkg/image/recipe"
 	"sandglass/pkg/image/tree"
@@ -178,8 +179,18 @@ type joined struct {
 	parts map[string][]byte
 }
 
-// text is all of it, in the order of names.
-func (j *joined) text(names []string) string {
+// text is all of it, in the order of names. Java's store tells when each certificate
+// was put there.
+func (j *joined) text(names []string, time int64) (string, error) {
+	if j.Java {
+		var s jks.Store
+		for _, n := range names {
+			if err := s.Add(strings.TrimSuffix(path.Base(n), path.Ext(n)), j.parts[n], time); err != nil {
+				return "", err
+			}
+		}
+		return string(s.Bytes()), nil
+	}
 	var b bytes.Buffer
 	for _, n := range names {
 		b.Write(j.parts[n])
@@ -187,5 +198,5 @@ func (j *joined) text(names []string) string {
 			b.WriteByte('\n')
 		}
 	}
-	return b.String()
+	return b.String(), nil
 }

@@ -56,7 +56,11 @@ func (p *packager) complete() error {
 		if len(j.parts) == 0 {
 			return refusal.Newf("join %s: nothing is called so", j.From.Text)
 		}
-		if err := p.made(place(j.Path), j.text(slices.Sorted(maps.Keys(j.parts)))); err != nil {
+		text, err := j.text(slices.Sorted(maps.Keys(j.parts)), p.newest)
+		if err == nil {
+			err = p.made(place(j.Path), text)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -90,6 +90,7 @@ func TestPackagesTogether(t *testing.T) {
 		"package aa *\nlink second /bin/su":           "recipe x: link /bin/su: the image has something else there",
 		"package aa *\nlink su /usr/lib":              "recipe x: link /usr/lib: the image has something else there",
 		"package aa *\njoin /no/* /etc/x":             "recipe x: join /no/*: nothing is called so",
+		"package aa *\ncacerts /usr/bin/su /etc/x":    "recipe x: su: it holds no certificate",
 		"package aa *\nremove /usr/bin/su":            "usr/bin/second is a second name of ./bin/su, which is left out",
 		"package aa *\nbytecode /usr/lib/python*":     "recipe x: bytecode: no directory is called so",
 		"package aa *\njoin /usr/bin/su /usr/share/a": "",

@@ -42,10 +42,12 @@ type Want struct{ Name, Version string }
 // Link is a symbolic link that a maintainer script would make.
 type Link struct{ Path, Target string }
 
-// Join is a file made of others, one after the other, as the list of certificates is.
+// Join is a file made of others: one after the other, as the list of certificates
+// is, or as Java's store of them.
 type Join struct {
 	From Pattern
 	Path string
+	Java bool
 }
 
 // words are the lines of a recipe, and how many words each takes at least and at
@@ -62,6 +64,7 @@ var words = map[string]struct {
 	"remove":   {1, 0, "remove PATTERN...", (*Recipe).remove},
 	"keep":     {1, 0, "keep PATTERN...", (*Recipe).keep},
 	"join":     {2, 2, "join PATTERN PATH", (*Recipe).join},
+	"cacerts":  {2, 2, "cacerts PATTERN PATH", (*Recipe).cacerts},
 	"bytecode": {1, 0, "bytecode PATTERN...", (*Recipe).bytecode},
 	"env":      {1, 1, "env NAME=VALUE", (*Recipe).env},
 	"cmd":      {1, 0, "cmd WORD...", (*Recipe).cmd},
@@ -187,7 +190,10 @@ func patterns(to *[]Pattern, f []string) error {
 	return nil
 }
 
-func (r *Recipe) join(f []string) error {
+func (r *Recipe) join(f []string) error    { return r.joined(f, false) }
+func (r *Recipe) cacerts(f []string) error { return r.joined(f, true) }
+
+func (r *Recipe) joined(f []string, java bool) error {
 	p, err := ParsePattern(f[0])
 	if err == nil {
 		err = checkPath(f[1])
@@ -195,7 +201,7 @@ func (r *Recipe) join(f []string) error {
 	if err != nil {
 		return err
 	}
-	r.Joins = append(r.Joins, Join{From: p, Path: f[1]})
+	r.Joins = append(r.Joins, Join{From: p, Path: f[1], Java: java})
 	return nil
 }
 
