@@ -39,5 +39,9 @@ func runHeld(ctx context.Context, held *sandbox.Held, s sandbox.Spec) (res sandb
 		return res, false, nil
 	}
 	defer p.Close()
-	return held.Run(ctx, p)
+	res, began, err = held.Run(ctx, p)
+	if left := held.Close(); err == nil {
+		err = left
+	}
+	return res, began, err
 }

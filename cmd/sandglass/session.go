@@ -34,13 +34,13 @@ func sessionCommand(args []string) int {
 		cancel(errors.Join(session.ErrGone, syscall.EPIPE))
 	}()
 	c := session.Config{Version: version, Languages: plan.Languages(), Defaults: s.Defaults, Running: s.Running, Queued: s.Queued}
-	run := sandbox.Run
+	run, tidy := sandbox.Run, func() error { return nil }
 	if len(s.Warm) > 0 {
 		p, err := pool.New(ctx, pool.Config{Spec: sandbox.Spec{Spec: s.Base}, Sizes: s.Warm, MaxAge: s.WarmAge})
 		if err != nil {
 			return fail(err)
 		}
-		defer p.Close()
+		tidy = p.Close
 		run, c.Waiting, c.Warm, c.Full = p.Run, p.Waiting, s.Warm, p.Full()
 	}
 	c.Run = func(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
@@ -48,7 +48,11 @@ func sessionCommand(args []string) int {
 		return run(ctx, spec)
 	}
 	err = session.Serve(ctx, c, os.Stdin, os.Stdout)
-	return sessionCode(err, int(until.got.Load()))
+	left := tidy()
+	if code := sessionCode(err, int(until.got.Load())); code != 0 || left == nil {
+		return code
+	}
+	return fail(left)
 }
 
 // sessionCode is what a session exits with.

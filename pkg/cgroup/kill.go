@@ -37,6 +37,25 @@ func (g *Group) Kill() error {
 	return err
 }
 
+// Empty says whether no process is in the box any more: of the hierarchies of v1
+// in the first one, which a process joins before the others and, as all, can only
+// leave by ending. It is false where there is no group.
+func (g *Group) Empty() (bool, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	switch {
+	case g.closed:
+		return false, ErrClosed
+	case g.box.fd >= 0:
+		s, err := readAt(g.box.fd, "cgroup.events")
+		return field(s, "populated") == 0, err
+	case len(g.v1) > 0:
+		text, err := procs(g.v1[0].fd)
+		return err == nil && text == "", err
+	}
+	return false, ErrNoGroup
+}
+
 // hasten lifts the CPU limit from the dying, and gives them more than their
 // share for the moment: what a process has to undo (its memory, above all) is
 // CPU time of its group, and with a small quota, or on a busy host, the end of a

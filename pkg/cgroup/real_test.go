@@ -155,12 +155,21 @@ func TestKillAndCloseOfEmptyAndTwice(t *testing.T) {
 func TestCloseKills(t *testing.T) {
 	needGroups(t)
 	g := create(t, Limits{PidsMax: 40})
+	if empty, err := g.Empty(); !empty || err != nil {
+		t.Errorf("a new group is empty: %v, %v", empty, err)
+	}
 	p := start(t, childCommand(g, "fork"))
 	p.line(t)
+	if empty, err := g.Empty(); empty || err != nil {
+		t.Errorf("a group with processes is empty: %v, %v", empty, err)
+	}
 	done := make(chan error, 1)
 	go func() { done <- p.Wait() }()
 	if err := g.Close(); err != nil {
 		t.Error(err)
+	}
+	if empty, err := g.Empty(); empty || err != ErrClosed {
+		t.Errorf("a closed group is empty: %v, %v", empty, err)
 	}
 	if sig := killedBy(<-done); sig != unix.SIGKILL {
 		t.Errorf("ended by %v", sig)

@@ -128,6 +128,8 @@ type Ending struct {
 	// OutDir is the artefact directory of the dead sandbox, nil when not asked
 	// for or never reached. The caller closes it.
 	OutDir *os.File
+	gone   <-chan error // nil when nothing is left, see Wait
+
 	// Owned is the sandbox's user namespace where its files are not the caller's
 	// to read, nil otherwise. The caller closes it.
 	Owned *sys.Owned

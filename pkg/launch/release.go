@@ -127,8 +127,10 @@ func (b *Box) textName() string {
 func (s *session) watchAnew() error {
 	w := newWatchdog(s.box)
 	w.owned = s.end.Owned
-	w.base = s.watch.spent(s.pid)
-	s.waits.used = w.base
+	if s.box.programWaits() { // else it has used nothing that one made for its run does not
+		w.base = s.watch.spent(s.pid)
+		s.waits.used = w.base
+	}
 	s.watch.stop()
 	s.watch = w
 	return w.start(s.pid)

@@ -28,9 +28,9 @@ const reapTime = time.Minute
 // kills what it started, whatever went wrong.
 func Run(ctx context.Context, b *Box) *Ending {
 	defer b.Close()
-	defer b.Hold.end()
 	s := &session{box: b, end: &Ending{}, began: b.Init.began, full: make(chan struct{}, 2), reaped: make(chan struct{})}
 	if err := s.start(); err != nil {
+		defer b.Hold.end()
 		s.end.Outcome, s.end.Error = result.Failed, err.Error()
 		var lacks *refusal.Error
 		switch {
@@ -41,9 +41,9 @@ func Run(ctx context.Context, b *Box) *Ending {
 		}
 		return s.end
 	}
-	defer s.close()
 	s.supervise(ctx)
 	s.finish()
+	s.leave()
 	return s.end
 }
 
@@ -146,6 +146,9 @@ func (s *session) supervise(ctx context.Context) {
 		select {
 		case m, ok := <-s.events:
 			s.take(m, ok)
+			if s.over() {
+				return
+			}
 		case <-s.timer.C:
 			if s.expired() {
 				return
@@ -307,8 +310,7 @@ func (s *session) finish() {
 	e := s.end
 	if s.stuck {
 		e.Outcome = result.Failed
-		e.Error = "the sandbox was killed and does not end: a process of it waits in the kernel, for a device or a network file system"
-		e.Hints = []string{"ps -eo pid,stat,wchan:32,args | grep ' D'   # what it waits for"}
+		e.Error, e.Hints = livesOn, []string{findIt}
 		return
 	}
 	s.unused()
@@ -317,7 +319,9 @@ func (s *session) finish() {
 	if s.box.Denials != nil {
 		s.box.Denials.Stop()
 	}
-	e.CPU = s.used()
+	if closed(s.reaped) {
+		e.CPU = s.used() // else the group has counted it
+	}
 	e.Stdout, e.StdoutErr = s.out.settle(now)
 	e.Stderr, e.StderrErr = s.err.settle(now)
 	if s.started.IsZero() {
@@ -362,4 +366,5 @@ func (s *session) close() {
 	s.waits.close()
 	s.box.Init.close()
 	close(s.box.Init.done)
+	s.box.Hold.end()
 }

@@ -43,7 +43,10 @@ type Pool struct {
 	full     chan struct{} // closed when all were there at the same time
 	fullOnce sync.Once
 
+	behind chan struct{} // a token for each that is taken apart behind its result
+
 	mu      sync.Mutex // guards what follows
+	left    error      // what could not be removed
 	members []*member
 	setups  int // runs that are being set up
 	waiting int // runs that wait for their turn
@@ -72,7 +75,7 @@ func New(ctx context.Context, c Config) (*Pool, error) {
 	if err := has.holds(c); err != nil {
 		return nil, err
 	}
-	p := &Pool{c: c, frame: c.Spec.Frame(), wake: make(chan struct{}, 1), done: make(chan struct{}), full: make(chan struct{})}
+	p := &Pool{c: c, frame: c.Spec.Frame(), wake: make(chan struct{}, 1), done: make(chan struct{}), full: make(chan struct{}), behind: make(chan struct{}, mostBehind)}
 	p.ctx, p.stop = context.WithCancel(ctx)
 	go p.fill()
 	return p, nil
@@ -97,6 +100,7 @@ func (p *Pool) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) 
 		run = func() (sandbox.Result, error) { return a.Run(ctx) } // and does not plan it again
 		for m := p.take(a); m != nil; m = p.take(a) {
 			if res, began, err := m.Run(ctx, a); began {
+				p.leave(m.Held)
 				return res, err
 			}
 			// Certainly not begun: it was gone before it could be given anything.
@@ -158,8 +162,43 @@ func (p *Pool) poke() {
 	}
 }
 
-// Close ends what waits. Runs that have begun go on.
-func (p *Pool) Close() {
+// mostBehind is how many sandboxes may be taken apart behind their results. One
+// more is before its own, so that quick runs cannot pile up what they leave.
+const mostBehind = 8
+
+// leave has what a run has left taken away, behind its result if there is room for
+// that.
+func (p *Pool) leave(h *sandbox.Held) {
+	select {
+	case p.behind <- struct{}{}:
+		go func() {
+			p.note(h.Close())
+			<-p.behind
+		}()
+	default:
+		p.note(h.Close())
+	}
+}
+
+// note keeps the first thing that was left behind.
+func (p *Pool) note(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.left == nil {
+		p.left = err
+	}
+}
+
+// Close ends what waits, and returns when nothing of any sandbox is left that was
+// given out and has ended. Runs that have begun go on. The error says what could not
+// be removed.
+func (p *Pool) Close() error {
 	p.stop()
 	<-p.done
+	for range mostBehind {
+		p.behind <- struct{}{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
 }

@@ -17,7 +17,7 @@ import (
 
 // Held is a sandbox that was made before there is a program for it. It runs one
 // program and is gone then, as every sandbox. It is used by one goroutine at a
-// time, and ends by Run or by Close.
+// time, and ends by Close, whether it was run or not.
 type Held struct {
 	frame  string
 	lang   string
@@ -26,6 +26,8 @@ type Held struct {
 	hold   *launch.Hold
 	stop   context.CancelFunc
 	ending chan *launch.Ending
+	end    *launch.Ending // of one that was run
+	closed bool
 }
 
 // Prepare makes a sandbox under the policy of s that waits for its program, for
@@ -117,18 +119,32 @@ func mayWait(s *Spec, lang string) error {
 // Over is closed when nothing of the sandbox is left.
 func (h *Held) Over() <-chan struct{} { return h.hold.Over() }
 
-// Close ends a sandbox that was not used.
-func (h *Held) Close() {
+// Close ends a sandbox that was not used. Of one that was, it waits until the kernel
+// has taken it apart, and removes what it had of the host's. The error says what is
+// left behind.
+func (h *Held) Close() error {
+	if h.closed {
+		return nil
+	}
+	h.closed = true
 	h.stop()
-	end := <-h.ending
-	if end.OutDir != nil {
-		end.OutDir.Close()
+	if h.end == nil {
+		h.end = <-h.ending
+		if h.end.OutDir != nil {
+			h.end.OutDir.Close()
+		}
+		if h.end.Owned != nil {
+			h.end.Owned.Close()
+		}
 	}
-	if end.Owned != nil {
-		end.Owned.Close()
-	}
+	err := h.end.Wait()
+	h.runner.lost = nil // that is in the result
 	h.runner.release()
 	h.plan.Close()
+	if err == nil && h.runner.lost != nil {
+		err = h.runner.lost
+	}
+	return err
 }
 
 // awaited has the root made for what comes later.
@@ -198,7 +214,9 @@ func (h *Held) Fits(a *Planned) bool {
 
 // Run is the package's Run in a sandbox that waits, for what Fits it. When began
 // is false nothing of the program has reached the sandbox, which is gone, and the
-// program can be run elsewhere.
+// program can be run elsewhere. When Run returns no process of the program is left,
+// and the result is all that there is to it; the sandbox itself is gone after
+// Close.
 func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err error) {
 	spec := a.spec // the plan's own stays as it is, for another sandbox
 	r, s := h.runner, &spec
@@ -216,18 +234,20 @@ func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err
 		h.Close()
 		return Result{}, false, nil
 	}
-	end := <-h.ending
-	h.stop()
+	h.end = <-h.ending
 	res = newResult(s)
 	res.Warm = true
 	r.spec, r.plan, r.result = s, a.plan, &res
-	err = r.ended(ctx, end)
-	r.release()
-	h.plan.Close()
-	c.fill(&res)
+	err = r.ended(ctx, h.end)
 	if err == nil && r.lost != nil {
 		err = r.lost
 	}
+	if !h.end.Pending() {
+		if left := h.Close(); err == nil {
+			err = left
+		}
+	}
+	c.fill(&res)
 	conclude(&res, err)
 	return res, true, err
 }

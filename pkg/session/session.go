@@ -65,7 +65,7 @@ var (
 
 // Serve answers the requests of in on out until in ends and every run has its
 // reply: nil. When ctx ends every run is cancelled and answered, and the error is
-// ctx's cause. When it returns, no sandbox is left. A Read that is under way
+// ctx's cause. When it returns, no run is left. A Read that is under way
 // then stays so until in is closed.
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
