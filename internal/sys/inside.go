@@ -11,7 +11,8 @@ import (
 
 // Owned is a user namespace that this process's user owns, with
 // ids that are not that user's. By its methods one may look at what belongs to
-// these ids: files of 0600 that a program left, the descriptors of a process.
+// these ids: files of 0600 that a program left, the descriptors of a process; and
+// change a name in a directory of theirs.
 //
 // The owner of a namespace has every capability in it, but must be in it to use
 // them on files, and a process with several threads cannot enter. So each method
@@ -87,6 +88,28 @@ func (ns *Owned) Stat(dir int, names []string) ([]unix.Statx_t, error) {
 	runtime.KeepAlive(paths)
 	runtime.KeepAlive(found)
 	return found, err
+}
+
+// Rename is renameat2 within one directory.
+func (ns *Owned) Rename(dir int, from, to string) error {
+	a, err := unix.BytePtrFromString(from)
+	if err != nil {
+		return err
+	}
+	b, err := unix.BytePtrFromString(to)
+	if err != nil {
+		return err
+	}
+	v := &visit{calls: []visitCall{{
+		nr: unix.SYS_RENAMEAT2, a1: uintptr(dir), a2: uintptr(unsafe.Pointer(a)), a3: uintptr(dir), a4: uintptr(unsafe.Pointer(b)),
+	}}}
+	err = ns.visit(v)
+	runtime.KeepAlive(a)
+	runtime.KeepAlive(b)
+	if err == nil && v.calls[0].errno != 0 {
+		err = unix.Errno(v.calls[0].errno)
+	}
+	return err
 }
 
 // Readlink reads a link of at most size bytes.

@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -64,6 +65,17 @@ func TestOwnedOpens(t *testing.T) {
 	}
 	if link, err := ns.Readlink("/proc/self/cwd", 1024); err != nil || link == "" {
 		t.Errorf("link %q, %v", link, err)
+	}
+	for _, c := range []struct {
+		owner int
+		want  error
+	}{{other, unix.EACCES}, {id, nil}, {id, unix.ENOENT}} { // the last has it renamed already
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, c.owner, c.owner)); err != nil {
+			t.Fatal(err)
+		}
+		if err := ns.Rename(root, "its", "new"); err != c.want {
+			t.Errorf("in a directory of %d: %v, want %v", c.owner, err, c.want)
+		}
 	}
 	if err := (&Owned{root}).visit(&visit{}); err == nil {
 		t.Error("a descriptor of something else was entered")

@@ -109,6 +109,9 @@ func (s *session) placeText(text []byte) error {
 	if err != nil {
 		return err
 	}
+	if ns := s.end.Owned; ns != nil { // the directory belongs to another id than ours
+		return ns.Rename(dir, wire.TextFile, s.box.textName())
+	}
 	return unix.Renameat(dir, wire.TextFile, dir, s.box.textName())
 }
 

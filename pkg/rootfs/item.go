@@ -81,10 +81,8 @@ type Input struct {
 	Workdir    string
 	Cgroup     []View
 
-	// Waits is what a sandbox waits in that is made before its program is known, and
-	// CodeMode the mode of the directory that its text will be put into.
-	Waits    wire.Waits
-	CodeMode uint32
+	// Waits is what a sandbox waits in that is made before its program is known.
+	Waits wire.Waits
 }
 
 // terminals says that there is a devpts inside.

@@ -34,7 +34,7 @@ func (p *planner) code() {
 		return
 	}
 	if p.in.Waits == wire.ProgramWaits {
-		p.dir(CodeDir, p.in.CodeMode)
+		p.dir(CodeDir, 0o755)
 		p.add(wire.Op{Kind: wire.OpText, Target: filepath.Join(CodeDir, c.Name), Mode: 0o444})
 		return
 	}

@@ -149,15 +149,8 @@ func (h *Held) Close() error {
 
 // awaited has the root made for what comes later.
 func (r *runner) awaited() {
-	if r.hold == nil {
-		return
-	}
-	in := &r.plan.Input
-	in.Waits, in.CodeMode = r.hold.Waits(), 0o755
-	if r.box.Identity.UIDHelper != "" {
-		// We are another user then, and put the text at its place ourselves. It is not
-		// the mode that keeps the program from writing there.
-		in.CodeMode = 0o777
+	if r.hold != nil {
+		r.plan.Input.Waits = r.hold.Waits()
 	}
 }
 
