@@ -1,15 +1,11 @@
 package escape
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
-	"sandglass/pkg/result"
 )
 
 // lookAround tells what a program sees of its text and may do to it.
@@ -37,56 +33,21 @@ func TestWarmWithAnIDOfItsOwn(t *testing.T) {
 		t.Fatalf("exit %d: %s%s", cold.Exit, cold.Stdout, cold.Stderr)
 	}
 
-	o := a.opts(t)
-	o.Verb = "session"
-	inR, in, err := os.Pipe()
+	code, err := json.Marshal(lookAround)
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Stdin, o.Stdout = inR, outW
-	p := testkit.Start(t, o, append(flags, "--warm", "python=2", "--max-running", "1")...)
-	inR.Close()
-	outW.Close()
-	lines := bufio.NewScanner(out)
-	lines.Buffer(nil, 1<<20)
-	next := func() (r struct {
-		Type   string
-		Error  string
-		Result result.Result
-	}) {
-		if !lines.Scan() {
-			t.Fatalf("no reply: %v %s", lines.Err(), p.Wait().Stderr)
-		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		return r
-	}
-	for r := next(); r.Type != "ready"; r = next() {
-	}
+	s := testkit.OpenSession(t, a.opts(t), "ready", append(flags, "--warm", "python=2", "--max-running", "1")...)
 	ids := map[int]bool{}
-	for i := range 2 {
-		code, err := json.Marshal(lookAround)
-		if err != nil {
-			t.Fatal(err)
-		}
-		fmt.Fprintf(in, `{"type":"run","id":"%d","lang":"python","code":%s}`+"\n", i, code)
-		r := next()
+	for range 2 {
+		r := s.Ask(`"lang":"python","code":` + string(code))
 		if r.Type != "result" || !r.Result.Warm || r.Result.Stdout.Text != cold.Stdout || r.Result.HostID == nil || !r.Result.HostID.Own {
-			t.Errorf("%s %s warm %v, %+v\n%s\nwant\n%s", r.Type, r.Error, r.Result.Warm, r.Result.HostID, r.Result.Stdout.Text, cold.Stdout)
-			continue
+			t.Fatalf("%s %s warm %v, %+v\n%s\nwant\n%s", r.Type, r.Error, r.Result.Warm, r.Result.HostID, r.Result.Stdout.Text, cold.Stdout)
 		}
 		ids[r.Result.HostID.UID] = true
 	}
 	if len(ids) != 2 {
 		t.Errorf("the ids are %v", ids)
 	}
-	in.Close()
-	if o := p.Wait(); o.Exit != 0 {
-		t.Errorf("exit %d: %s", o.Exit, o.Stderr)
-	}
+	s.End()
 }
