@@ -15,7 +15,7 @@ TESTFLAGS ?= -p 2 -timeout 20m
 # For each of the parsers. FUZZ=Config is a part of them by name.
 FUZZTIME ?= 1m
 
-# How long make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
+# How long each part of make soak goes on. SOAKFLAGS="-uid 1000" is an ordinary user.
 MINUTES ?= 10
 
 # What make bench measures, in 5 to 8 minutes. BENCHFLAGS="-n 300" is more of each.
@@ -72,9 +72,10 @@ bench-images: build ## imports of a large image, and twenty that share layers: t
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/bench ./integration/bench
 	build/bench -images
 
-soak: build ## good and hostile programs for MINUTES, 10 by default: right verdicts, nothing left
+soak: build ## good and hostile programs for MINUTES, 10 by default, and 64 clients of sessions as long: right verdicts, nothing left
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -buildid=" -o build/soak ./integration/soak
 	build/soak -minutes $(MINUTES) -sandglass bin/sandglass $(SOAKFLAGS)
+	build/soak -sessions -minutes $(MINUTES) -sandglass bin/sandglass $(SOAKFLAGS)
 
 fuzz: ## every parser of foreign content, each for FUZZTIME, 1m by default
 	hack/fuzz.sh $(FUZZTIME) $(FUZZ)

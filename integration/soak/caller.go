@@ -12,6 +12,8 @@ import (
 // figures are what the caller, this process, takes of the host.
 type figures struct {
 	rss, heap   int64 // bytes; heap is what is in use after a collection
+	peak        int64 // of a session: the highest RSS
+	groups      int   // of a session: its control groups
 	descriptors int
 	threads     int
 }

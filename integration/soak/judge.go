@@ -19,7 +19,7 @@ func (s *soak) judge(e *ended) string {
 	if j.name == s.o.lie {
 		w.exit++
 	}
-	if j.via == "cli" && e.err != nil {
+	if j.via != "api" && e.err != nil {
 		return e.err.Error()
 	}
 	if e.killed() {
@@ -29,7 +29,7 @@ func (s *soak) judge(e *ended) string {
 		return fmt.Sprintf("no result, exit %d", e.exit)
 	}
 	if j.end.cancel() {
-		w.exit = map[string]int{"cli": 143, "api": result.ExitCanceled}[j.via]
+		w.exit = map[string]int{"cli": 143, "api": result.ExitCanceled, "session": result.ExitCanceled}[j.via]
 	}
 	if e.res.Outcome != w.outcome || e.res.ExitCode != w.exit {
 		return fmt.Sprintf("%s, exit_code %d, want %s, %d: %s", e.res.Outcome, e.res.ExitCode, w.outcome, w.exit, e.res.Error)

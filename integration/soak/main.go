@@ -36,6 +36,7 @@ type options struct {
 	grace     time.Duration
 	initPath  bool
 	quiet     bool
+	sessions  bool
 }
 
 // envStage says which of the three processes this one is: the outer one makes
@@ -73,8 +74,9 @@ func parse(args []string) (*options, error) {
 	f.Float64Var(&o.minutes, "minutes", 10, "how long")
 	f.IntVar(&o.runs, "runs", 0, "how many runs, instead of a time")
 	f.Uint64Var(&o.seed, "seed", 0, "of the order of programs; 0 takes one from the clock")
-	f.IntVar(&o.at, "at", 0, "runs at once; 0 is two for each CPU, as far as the memory goes")
-	f.IntVar(&o.leg, "leg", 100, "runs between two looks at the host")
+	f.BoolVar(&o.sessions, "sessions", false, "the load of clients of sandglass session, instead of runs by the command and the Go API")
+	f.IntVar(&o.at, "at", 0, "runs at once; 0 is two for each CPU, as far as the memory goes, and 64 with -sessions")
+	f.IntVar(&o.leg, "leg", 0, "runs between two looks at the host; 0 is 100, and 512 with -sessions")
 	f.IntVar(&o.uid, "uid", os.Getuid(), "the user who runs sandglass, when root starts the soak")
 	f.StringVar(&o.sandglass, "sandglass", "bin/sandglass", "the command")
 	f.StringVar(&o.prog, "prog", "", "testdata/soak.c, compiled; empty compiles it")
@@ -84,7 +86,7 @@ func parse(args []string) (*options, error) {
 	f.BoolVar(&o.initPath, "init", false, "the API's sandboxes have the command for PID 1, as those of a program with cgo must")
 	f.BoolVar(&o.quiet, "quiet", false, "no line for each look")
 	f.Parse(args)
-	if f.NArg() > 0 || o.minutes <= 0 || o.runs < 0 || o.at < 0 || o.leg < 1 {
+	if f.NArg() > 0 || o.minutes <= 0 || o.runs < 0 || o.at < 0 || o.leg < 0 {
 		return nil, fmt.Errorf("want flags with positive numbers alone, see -h")
 	}
 	if o.uid != os.Getuid() && os.Getuid() != 0 {
@@ -96,6 +98,12 @@ func parse(args []string) (*options, error) {
 	}
 	if o.seed == 0 {
 		o.seed = uint64(time.Now().UnixNano()) % 1_000_000
+	}
+	if o.leg == 0 {
+		o.leg = map[bool]int{false: 100, true: 512}[o.sessions]
+	}
+	if o.at == 0 && o.sessions {
+		o.at = clients
 	}
 	if o.at == 0 {
 		o.at = max(2, min(2*runtime.NumCPU(), int(available()/perRun)))

@@ -26,19 +26,18 @@ func (s *soak) progress() {
 		return
 	}
 	fmt.Fprintf(os.Stderr, "soak: %s: %d runs, %d wrong verdicts, %d leftovers\n",
-		time.Since(s.began).Round(time.Second), s.runs["cli"]+s.runs["api"], s.wrong, len(s.left))
+		time.Since(s.began).Round(time.Second), s.all(), s.wrong, len(s.left))
 }
 
 // kinds are what leftovers are counted by.
-var kinds = []string{"process", "cgroup", "mount", "namespace", "file", "ipc", "key", "net", "socket", "descriptor", "goroutine", "connection"}
+var kinds = []string{"process", "cgroup", "mount", "namespace", "file", "ipc", "key", "net", "socket", "descriptor", "goroutine", "connection", "session"}
 
 // report prints the figures and returns the exit code.
 func (s *soak) report(peak *figures) int {
 	took := time.Since(s.began)
 	s.perProgram()
-	all := s.runs["cli"] + s.runs["api"]
-	fmt.Printf("\nruns           %d in %s, %.1f per second; %d by the command, %d by the Go API\n",
-		all, took.Round(time.Second), float64(all)/took.Seconds(), s.runs["cli"], s.runs["api"])
+	fmt.Printf("\nruns           %d in %s, %.1f per second; %d by the command, %d by the Go API, %d by sessions, of them %d warm\n",
+		s.all(), took.Round(time.Second), float64(s.all())/took.Seconds(), s.runs["cli"], s.runs["api"], s.runs["session"], s.warm)
 	fmt.Printf("failures       %d\n", s.fails)
 	fmt.Printf("wrong verdicts %d\n", s.wrong)
 	fmt.Printf("leftovers      %d (%s), %d looks\n", len(s.left), s.byKind(), s.looks)
@@ -51,6 +50,9 @@ func (s *soak) report(peak *figures) int {
 	fmt.Printf("  threads      %d, %d, %d\n", a.threads, b.threads, peak.threads)
 	if b.heap > a.heap+growth {
 		fmt.Printf("FAIL: the heap has grown by %.2f MB\n", float64(b.heap-a.heap)/mb)
+		return 1
+	}
+	if s.fleet != nil && s.fleet.grown() {
 		return 1
 	}
 	if s.wrong > 0 || len(s.left) > 0 || s.fails > 0 {
@@ -72,6 +74,8 @@ func (s *soak) perProgram() {
 		delete(s.count, c.p)
 	}
 }
+
+func (s *soak) all() int { return s.runs["cli"] + s.runs["api"] + s.runs["session"] }
 
 func (s *soak) byKind() string {
 	var list []string

@@ -29,8 +29,9 @@ import (
 type job struct {
 	*program
 	n   int
-	via string // cli or api
+	via string // cli, api or session
 	rnd *rand.Rand
+	to  *member // the session
 }
 
 func (j *job) seed() uint64 { return uint64(j.n) }
@@ -46,12 +47,13 @@ type ended struct {
 	pid            int   // of the supervisor
 	dir            string
 	took           time.Duration
+	outlived       bool // the session was killed
 }
 
 // killed says that nobody was left to clean up: a SIGTERM may come before the
 // command listens to it.
 func (e *ended) killed() bool {
-	return e.job.via == "cli" && (e.job.end.kill() || e.job.end == cancelsSoon && !e.said)
+	return e.outlived || e.job.via == "cli" && (e.job.end.kill() || e.job.end == cancelsSoon && !e.said)
 }
 
 // patience is how long a run may take before it is a hang.
@@ -91,14 +93,24 @@ func (s *soak) run(j *job) (*ended, string) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	begun := time.Now()
-	if j.via == "cli" {
+	why := ""
+	switch {
+	case j.act != nil:
+		e.said = true
+		why = j.act(s, ctx, e)
+	case j.via == "session":
+		s.runSession(ctx, e)
+	case j.via == "cli":
 		s.runCLI(ctx, e)
-	} else {
+	default:
 		s.runAPI(ctx, e)
 	}
 	e.took = time.Since(begun)
 	if ctx.Err() != nil {
 		return e, fmt.Sprintf("no end within %v", patience)
+	}
+	if j.act != nil {
+		return e, why
 	}
 	return e, s.judge(e)
 }

@@ -42,6 +42,9 @@ type soak struct {
 	looks int
 	first *figures // after the first leg
 	last  *figures
+
+	fleet *fleet // of sessions, nil without
+	warm  int    // runs in sandboxes that waited for them
 }
 
 // card is one program in one way.
@@ -77,6 +80,11 @@ func load(o *options) (int, error) {
 	if err := s.probe(); err != nil {
 		return 0, err
 	}
+	if o.sessions {
+		if s.fleet, err = s.launch(); err != nil {
+			return 0, err
+		}
+	}
 	s.deal()
 	s.head()
 	peak := watch()
@@ -88,6 +96,9 @@ func load(o *options) (int, error) {
 		if s.first == nil {
 			s.first = s.last
 		}
+	}
+	if s.fleet != nil {
+		s.fleet.close(w)
 	}
 	return s.report(peak()), nil
 }
@@ -160,12 +171,20 @@ func (s *soak) deal() {
 			continue
 		}
 		s.count[p] = &tally{}
-		for _, via := range []string{"cli", "api"} {
+		for _, via := range s.ways() {
 			if p.only == "" || p.only == via {
 				s.deck = append(s.deck, card{p, via})
 			}
 		}
 	}
+}
+
+// ways are how the programs of this load are run.
+func (s *soak) ways() []string {
+	if s.fleet != nil {
+		return []string{"session"}
+	}
+	return []string{"cli", "api"}
 }
 
 // job is run n. The decks are shuffled by the seed, one after another, so that
@@ -179,21 +198,24 @@ func (s *soak) job(n int) *job {
 
 // leg runs jobs from n on, some at once, and returns the next n.
 func (s *soak) leg(ctx context.Context, w *witness, n int) int {
-	end := n + s.o.leg
+	at, runs := s.fleet.width(s.looks, s.o.at, s.o.leg)
+	end := n + runs
 	if s.o.runs > 0 {
 		end = min(end, s.o.runs)
 	}
 	next := atomic.Int64{}
 	next.Store(int64(n))
 	var all sync.WaitGroup
-	for range s.o.at {
+	for client := range at {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
 				if n >= end {
 					return
 				}
-				s.one(w, s.job(n))
+				j := s.job(n)
+				j.to = s.fleet.member(s.looks, client)
+				s.one(w, j)
 			}
 		})
 	}
@@ -212,6 +234,9 @@ func (s *soak) one(w *witness, j *job) {
 	t.total += e.took
 	t.worst = max(t.worst, e.took)
 	s.runs[j.via]++
+	if e.res.Warm {
+		s.warm++
+	}
 	if e.res.Outcome == result.Failed || !e.said && !e.killed() {
 		s.fails++
 	}

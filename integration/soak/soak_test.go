@@ -54,20 +54,32 @@ func figure(t *testing.T, text, name string) int {
 // Every program of the load, by the command and by the API, once at least: no
 // verdict is wrong, and nothing is left.
 func TestMixedLoad(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) { right(t, who, 96) })
+}
+
+// The same of every program that a session's client can ask for, and of every end
+// of a session.
+func TestSessions(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		text, exit := short(t, who, testkit.Binary(t))
-		for name, want := range map[string]int{"runs": 96, "failures": 0, "wrong verdicts": 0, "leftovers": 0} {
-			if got := figure(t, text, name); got != want {
-				t.Errorf("%s: %d, want %d", name, got, want)
-			}
-		}
-		if exit != 0 {
-			t.Errorf("exit %d", exit)
-		}
-		if m := regexp.MustCompile(`(?m)^\| .* \| 0 \| \d+ \| \d+ \| \d+ \|$`).FindString(text); m != "" {
-			t.Errorf("never run: %s", m)
-		}
+		right(t, who, 70, "-sessions", "-runs", "70", "-leg", "24", "-at", "8")
 	})
+}
+
+// right wants a load without a mistake, in which each program was run.
+func right(t *testing.T, who testkit.Who, runs int, args ...string) {
+	t.Helper()
+	text, exit := short(t, who, testkit.Binary(t), args...)
+	for name, want := range map[string]int{"runs": runs, "failures": 0, "wrong verdicts": 0, "leftovers": 0} {
+		if got := figure(t, text, name); got != want {
+			t.Errorf("%s: %d, want %d", name, got, want)
+		}
+	}
+	if exit != 0 {
+		t.Errorf("exit %d", exit)
+	}
+	if m := regexp.MustCompile(`(?m)^\| .* \| 0 \| \d+ \| \d+ \| \d+ \|$`).FindString(text); m != "" {
+		t.Errorf("never run: %s", m)
+	}
 }
 
 // A verdict that is not the expected one is told and counted.

@@ -27,6 +27,7 @@ type witness struct {
 	own     view // descriptors and goroutines of this process, by itself
 	mu      sync.Mutex
 	pending []int // supervisors since the last look
+	among   bool  // the look is while sessions wait for the next leg
 }
 
 // view is what there is at one time, by kind.
@@ -59,9 +60,11 @@ func (w *witness) settle() {
 // command have promised that nothing of it lives any more; only the kernel
 // can have been late where their process was killed.
 func (w *witness) after(e *ended) []string {
-	w.mu.Lock()
-	w.pending = append(w.pending, e.pid)
-	w.mu.Unlock()
+	if e.job.via != "session" { // fleet knows its sessions
+		w.mu.Lock()
+		w.pending = append(w.pending, e.pid)
+		w.mu.Unlock()
+	}
 	processes := func() []string { return marked(mark(e.job.n)) }
 	if e.killed() {
 		return w.eventually(processes)
@@ -77,6 +80,10 @@ func (w *witness) after(e *ended) []string {
 // runs. First a run that sweeps: what a killed supervisor left is its work.
 func (w *witness) look() {
 	left := w.sweep()
+	if w.among = w.s.fleet != nil && !w.s.fleet.over; w.among {
+		left = append(left, w.eventually(w.s.fleet.unready)...)
+		w.s.fleet.measure()
+	}
 	left = append(left, w.eventually(func() []string {
 		now, err := w.host()
 		if err != nil {
@@ -129,10 +136,16 @@ func (w *witness) sweep() []string {
 // host is what there is on the host.
 func (w *witness) host() (view, error) {
 	t, err := testkit.Look(w.s.dir)
-	v := view{"process": t.Processes, "mount": t.Mounts, "file": t.Files, "ipc": t.IPC, "net": t.Net, "namespace": namespacesOf(), "key": keys(), "socket": sockets()}
+	if w.among {
+		t.Processes = w.s.fleet.without(t.Processes)
+	}
+	v := view{"process": t.Processes, "mount": t.Mounts, "file": t.Files, "ipc": t.IPC, "net": t.Net, "namespace": w.namespaces(), "key": keys(), "socket": sockets()}
 	slices.Sort(w.pending)
 	w.pending = slices.Compact(w.pending)
 	v["cgroup"] = cgroupsOf(w.pending...)
+	if w.s.fleet != nil && w.s.fleet.over {
+		v["cgroup"] = cgroupsOf(append(w.s.fleet.pids(), w.pending...)...)
+	}
 	return v, err
 }
 
@@ -210,11 +223,15 @@ func cgroupsOf(pids ...int) []string {
 	return list
 }
 
-// namespacesOf are the namespaces of all processes. One without a process is
-// held by a mount or a descriptor, and those are looked at as well.
-func namespacesOf() []string {
+// namespaces are the namespaces of all processes but those that wait in a session.
+// One without a process is held by a mount or a descriptor, and those are looked at
+// as well.
+func (w *witness) namespaces() []string {
 	var list []string
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/*")
+	if w.among {
+		links = w.s.fleet.without(links)
+	}
 	for _, l := range links {
 		if target, err := os.Readlink(l); err == nil && !slices.Contains(list, target) {
 			list = append(list, target)
