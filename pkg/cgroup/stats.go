@@ -36,30 +36,22 @@ type Stats struct {
 
 // Stats reads all counts. It fails only after Close.
 func (g *Group) Stats() (Stats, error) {
+	s, err := g.Used()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if err != nil || g.closed {
 		return Stats{}, ErrClosed
 	}
-	s := Stats{CPUUsec: g.cpuUsec()}
 	memory, pids, cpu := g.at("memory"), g.at("pids"), g.at("cpu")
 	s.PidsCurrent = numberAt(pids, "pids.current")
-	s.PidsPeak = numberAt(pids, "pids.peak")
 	s.PidsMaxHits = field(textAt(pids, "pids.events"), "max")
+	text := textAt(cpu, "cpu.stat")
 	if g.v2 {
-		g.memoryStatsV2(&s, memory)
-		text := textAt(cpu, "cpu.stat")
+		s.MemoryCurrent = numberAt(memory, "memory.current")
 		s.ThrottledPeriods, s.ThrottledUsec = field(text, "nr_throttled"), field(text, "throttled_usec")
 		return s, nil
 	}
 	s.MemoryCurrent = numberAt(memory, "memory.usage_in_bytes")
-	s.MemoryPeak = numberAt(memory, "memory.memsw.max_usage_in_bytes")
-	if s.MemoryPeak < 0 {
-		s.MemoryPeak = numberAt(memory, "memory.max_usage_in_bytes")
-	}
-	s.OOMKills = field(textAt(memory, "memory.oom_control"), "oom_kill")
-	s.OOMEvents, s.OOMGroupKills = -1, -1
-	text := textAt(cpu, "cpu.stat")
 	s.ThrottledPeriods, s.ThrottledUsec = field(text, "nr_throttled"), field(text, "throttled_time")
 	if s.ThrottledUsec > 0 {
 		s.ThrottledUsec /= 1000 // nanoseconds on v1
@@ -67,12 +59,36 @@ func (g *Group) Stats() (Stats, error) {
 	return s, nil
 }
 
+// Used reads what is left of a run at its end: its CPU time, the peaks and what was
+// killed for memory. The rest of Stats is not read: every file delays the result.
+func (g *Group) Used() (Stats, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return Stats{}, ErrClosed
+	}
+	memory := g.at("memory")
+	s := Stats{CPUUsec: g.cpuUsec(), PidsPeak: numberAt(g.at("pids"), "pids.peak")}
+	if g.v2 {
+		g.memoryStatsV2(&s, memory)
+		return s, nil
+	}
+	s.MemoryPeak = numberAt(memory, "memory.memsw.max_usage_in_bytes")
+	if s.MemoryPeak < 0 {
+		s.MemoryPeak = numberAt(memory, "memory.max_usage_in_bytes")
+	}
+	s.OOMKills = field(textAt(memory, "memory.oom_control"), "oom_kill")
+	s.OOMEvents, s.OOMGroupKills = -1, -1
+	return s, nil
+}
+
 func (g *Group) memoryStatsV2(s *Stats, memory int) {
-	s.MemoryCurrent = numberAt(memory, "memory.current")
 	s.MemoryPeak = numberAt(memory, "memory.peak")
-	if s.MemoryPeak < 0 && s.MemoryCurrent >= 0 {
-		g.peak = max(g.peak, s.MemoryCurrent)
-		s.MemoryPeak, s.MemoryPeakSampled = g.peak, true
+	if s.MemoryPeak < 0 {
+		if now := numberAt(memory, "memory.current"); now >= 0 {
+			g.peak = max(g.peak, now)
+			s.MemoryPeak, s.MemoryPeakSampled = g.peak, true
+		}
 	}
 	text := textAt(memory, "memory.events")
 	s.OOMEvents = field(text, "oom")

@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os"
+	"runtime"
 
 	"sandglass/pkg/wire"
 
@@ -38,6 +39,7 @@ func listen(control *os.File) <-chan message {
 			if m.err != nil {
 				return
 			}
+			runtime.Gosched() // who waits for it goes on here, before this thread waits for the next
 		}
 	}()
 	return ch

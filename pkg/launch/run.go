@@ -331,7 +331,7 @@ func (s *session) finish() {
 		e.Setup, e.Wall = s.started.Sub(s.began), now.Sub(s.started)
 	}
 	if g := s.box.Group; g != nil {
-		if stats, err := g.Stats(); err == nil {
+		if stats, err := g.Used(); err == nil {
 			e.Stats = stats
 			s.sinceRelease(&e.Stats)
 		}

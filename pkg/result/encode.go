@@ -25,7 +25,8 @@ func (r *Result) JSON() ([]byte, error) {
 // of which takes six bytes here, must not have that much memory of ours.
 func (r *Result) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{to: w}
-	e := &encoder{w: bufio.NewWriterSize(c, 64<<10)}
+	most := int64(64 << 10) // a short result is done before so much memory is cleared
+	e := &encoder{w: bufio.NewWriterSize(c, int(min(most, 4<<10+r.Stdout.Kept+r.Stderr.Kept)))}
 	e.result(r)
 	err := e.w.Flush()
 	return c.n, err

@@ -1,8 +1,10 @@
 package session
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"io"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/policy"
@@ -73,7 +75,7 @@ func (r *run) answer(res *sandbox.Result) {
 		res.Stdout.Attach(&r.stdout)
 		res.Stderr.Attach(&r.stderr)
 	}
-	r.end(func(w *writer) {
+	r.end(func(w io.Writer) {
 		w.Write(resultHead(r.id)) // an error ends the session, by the writer itself
 		res.WriteTo(oneLine{w})
 	})
@@ -81,7 +83,7 @@ func (r *run) answer(res *sandbox.Result) {
 
 // last sends a whole line as the last one.
 func (r *run) last(line []byte) {
-	r.end(func(w *writer) { w.Write(line[:len(line)-len(lastBytes)]) })
+	r.end(func(w io.Writer) { w.Write(line[:len(line)-len(lastBytes)]) })
 }
 
 // lastBytes end every line.
@@ -91,7 +93,7 @@ const lastBytes = "}\n"
 // keeps its place until then, so that results which nobody reads are never more
 // than Config.Running; and it gives it up before them, so that who has read the
 // line finds the place and the id free.
-func (r *run) end(put func(*writer)) {
+func (r *run) end(put func(io.Writer)) {
 	s := r.server
 	defer s.answered()
 	if s.w.hold() != nil {
@@ -100,7 +102,13 @@ func (r *run) end(put func(*writer)) {
 	}
 	defer s.w.release()
 	r.over = true
-	put(s.w)
+	w := bufio.NewWriterSize(s.w, gathered)
+	put(w)
 	s.done(r)
-	s.w.Write([]byte(lastBytes))
+	w.WriteString(lastBytes)
+	w.Flush()
 }
+
+// gathered is how much of a last line is written at once: a short one is one call,
+// and its reader is woken once.
+const gathered = 8 << 10

@@ -23,6 +23,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -166,6 +167,9 @@ func (s *server) read(in io.Reader) error {
 		}
 		if len(bytes.Trim(line, " \t\r")) > 0 {
 			s.take(line)
+			// A run that has just begun goes on here, and another thread reads: it would
+			// else wait until that one is awake.
+			runtime.Gosched()
 		}
 	}
 }
