@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"sandglass/pkg/policy"
@@ -124,7 +126,7 @@ func command(name, path string, args ...string) *contender {
 		os.Remove(errs.Name())
 		cmd.Stderr = errs
 		began := time.Now()
-		err = cmd.Run()
+		err = bounded(cmd)
 		wall := time.Since(began)
 		if err != nil {
 			text := make([]byte, 512)
@@ -136,8 +138,35 @@ func command(name, path string, args ...string) *contender {
 	return c
 }
 
+// hangs is when a run is given up: it takes milliseconds, or waits for something that
+// this host does not have.
+const hangs = time.Minute
+
+// bounded is cmd.Run with that bound. A context would cost every run a goroutine.
+func bounded(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	var late atomic.Bool
+	kill := time.AfterFunc(hangs, func() { late.Store(true); cmd.Process.Kill() })
+	defer kill.Stop()
+	err := cmd.Wait()
+	if late.Load() {
+		err = fmt.Errorf("not done after %v", hangs)
+	}
+	return err
+}
+
+// firstLine is the first one of an error, or the first: podman warns before.
 func firstLine(text []byte) string {
-	first, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	first := ""
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.Contains(line, "rror") {
+			return line
+		}
+		first = cmp.Or(first, line)
+	}
 	return first
 }
 
