@@ -60,6 +60,12 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 			a = "--quiet"
 		}
 		name, value, has := strings.Cut(strings.TrimLeft(a, "-"), "=")
+		if name == "arch" || name == "platform" {
+			if !has && len(args) > 0 {
+				value, args = args[0], args[1:]
+			}
+			return nil, otherMachine(verb, name, value, append(o.rest, args...))
+		}
 		if !strings.HasPrefix(a, "--") || !slices.Contains(allowed, name) {
 			return nil, refusal.Newf("image %s: unknown flag %s", verb, refusal.Word(a)).Hint("sandglass image %s --help", verb)
 		}

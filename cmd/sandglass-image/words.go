@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -41,6 +42,17 @@ func unknown(word string, args []string) *refusal.Error {
 		return r.Hint("sandglass image import --name NAME FILE   # the same FILE again costs no room")
 	}
 	return r.Hint("sandglass image --help")
+}
+
+// otherMachine refuses an image of another machine's kind, in docker's words and
+// dpkg's: what would be made of it (bytecode) and what says that it is whole (its own
+// programs, run) can only be had there.
+func otherMachine(verb, flag, value string, rest []string) *refusal.Error {
+	r := refusal.Newf("image %s: --%s: images are for the machine that they are made on, and this one is %s/%s", verb, flag, runtime.GOOS, runtime.GOARCH)
+	if kind := value[strings.LastIndexByte(value, '/')+1:]; kind != "" && kind != runtime.GOARCH {
+		return r.Hint("sandglass image %s%s   # on a machine that is %s", verb, shell(rest), refusal.Word(kind))
+	}
+	return r.Hint("sandglass image %s%s", verb, shell(rest))
 }
 
 // shell are words to paste.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -46,7 +47,7 @@ func dispatch(args []string) int {
 	}
 	if strings.HasPrefix(args[0], "-") {
 		return fail(refusal.Newf("unknown flag %q: the flags of a run follow the word run", args[0]).
-			Hint("sandglass run --help").Hint("sandglass --help"))
+			Hint("sandglass run %s", runLine(args)).Hint("sandglass run --help").Hint("sandglass --help"))
 	}
 	return fail(notACommand(args))
 }
@@ -66,14 +67,12 @@ func onlyJSON(command string, args []string) (asJSON, help bool, err error) {
 	return asJSON, false, nil
 }
 
-// shown is argv for a hint, as far as it needs no quotes.
-func shown(argv []string) string {
-	for _, w := range argv {
-		if !printable(w) {
-			return "COMMAND"
-		}
+// runLine is a run's line, whose word run was forgotten or came too late.
+func runLine(args []string) string {
+	if i := slices.Index(args, "run"); i > 0 && !slices.Contains(args[:i], "--") {
+		args = slices.Delete(slices.Clone(args), i, i+1)
 	}
-	return strings.Join(argv, " ")
+	return refusal.ShellLine(args[0], args[1:]...)
 }
 
 func find(name string) *command {

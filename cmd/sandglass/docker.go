@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 
 	"sandglass/internal/refusal"
@@ -28,7 +29,11 @@ func notACommand(args []string) error {
 	case "inspect":
 		verb = "show"
 	default:
-		return e.Hint("sandglass run -- %s   # to run it in a sandbox", shown(args)).Hint("sandglass --help")
+		line := "-- " + refusal.ShellLine(args[0], args[1:]...)
+		if st, err := os.Stat(args[0]); err == nil && st.Mode().IsRegular() {
+			line = refusal.ShellLine(args[0], args[1:]...)
+		}
+		return e.Hint("sandglass run %s   # to run it in a sandbox", line).Hint("sandglass --help")
 	}
 	line := "sandglass image " + verb
 	for _, w := range args[1:] {

@@ -97,7 +97,7 @@ func remarkOnExit(p *policy.Parsed, res *sandbox.Result) {
 	if st, err := os.Stat(name); err != nil || !st.Mode().IsRegular() {
 		return
 	}
-	note("%s is not inside; one of these brings it: sandglass run %s, or -v \"$PWD:/work\"", name, name)
+	note("%s is not inside; one of these brings it: %s %s, or -v \"$PWD:/work\"", name, p.Spec.Again(false), refusal.ShellLine(name, argv[2:]...))
 }
 
 // printable is a word that needs no quotes and moves no cursor.

@@ -67,7 +67,10 @@ func TestHelp(t *testing.T) {
 		want        string
 	}{
 		{[]string{"ls", "-l"}, []string{"sandglass run -- ls -l   # to run it in a sandbox", "sandglass --help"}, `unknown command "ls"`},
-		{[]string{"--memory", "1g"}, []string{"sandglass run --help", "sandglass --help"}, `unknown flag "--memory": the flags of a run follow the word run`},
+		{[]string{"--memory", "1g"}, []string{"sandglass run --memory 1g", "sandglass run --help", "sandglass --help"}, `unknown flag "--memory": the flags of a run follow the word run`},
+		{[]string{"-m", "1g", "run", "sh", "-c", "a b"}, []string{"sandglass run -m 1g sh -c 'a b'", "sandglass run --help", "sandglass --help"}, `unknown flag "-m": the flags of a run follow the word run`},
+		{[]string{"sh", "-c", "a b"}, []string{"sandglass run -- sh -c 'a b'   # to run it in a sandbox", "sandglass --help"}, `unknown command "sh"`},
+		{[]string{"/etc/passwd", "a b"}, []string{"sandglass run /etc/passwd 'a b'   # to run it in a sandbox", "sandglass --help"}, `unknown command "/etc/passwd"`},
 		{[]string{"help", "nope"}, []string{"sandglass --help"}, `help: unknown command "nope"`},
 		{[]string{"version", "x"}, []string{"sandglass version"}, `version: unknown argument "x"`},
 	} {

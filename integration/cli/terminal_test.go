@@ -61,7 +61,7 @@ func TestNotesOnATerminal(t *testing.T) {
 			{"a list without the host, and the program does without it", []string{"--allow-host", "api.example.org"},
 				[]string{"python3", "-c", "import socket\ntry: socket.getaddrinfo('other.example.org', 443)\nexcept OSError: pass"}, 0, ""},
 			{"a script that is not inside", nil, []string{"python3", "plot.py"}, 2,
-				"plot.py is not inside; one of these brings it: sandglass run plot.py, or -v \"$PWD:/work\""},
+				"plot.py is not inside; one of these brings it: " + strings.Join(append([]string{"sandglass run"}, who.Flags()...), " ") + " plot.py, or -v \"$PWD:/work\""},
 		} {
 			args := append(append(append([]string{}, c.flags...), "--"), c.argv...)
 			out, shown := onTerminal(t, testkit.Opts{Who: who, Dir: dir}, args...)

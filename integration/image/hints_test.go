@@ -77,6 +77,10 @@ func TestWordsOfAnImageLine(t *testing.T) {
 		if err := os.WriteFile(script, []byte("print(1)\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		text := testkit.Dir(t) + "/notes"
+		if err := os.WriteFile(text, []byte("nothing to run\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		const ls = "RUN -- ls /usr/bin   # the commands that are inside"
 		h.tells(
 			told{"host-pyhton3 python3 x", 127, "command not found: host-pyhton3", []string{"RUN host-python3:1 python3 x   # an image that is here", ls}},
@@ -84,6 +88,8 @@ func TestWordsOfAnImageLine(t *testing.T) {
 			told{"-- nosuch", 127, "command not found: nosuch", []string{ls}},
 			told{"x " + script, 127, "command not found: " + script + ": not in image x",
 				[]string{"RUN --image x " + script + "   # the file of this host, in the image", "ls -ld -- ROOT" + script + "   # where image x is on this host"}},
+			told{"--image x " + text + " a b", 126, "cannot tell how to run \"" + text + "\": no known extension, no #! line, not an ELF binary",
+				[]string{"RUN --image x --lang python " + text + " a b   # says what language it is"}},
 			told{"x -e A=1 sh", 125, `"-e" after the image x: flags go before the image`, []string{"RUN -e A=1 x sh"}},
 			told{"env -i ls", 125, `env is an image here, and "-i" no command in it: flags go before the image`,
 				[]string{"RUN -- env -i ls   # the command, not the image of its name", "RUN -i env ls"}},

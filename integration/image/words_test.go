@@ -28,6 +28,10 @@ func TestWordsThatAreNone(t *testing.T) {
 		"rm nosuch":        "there is no image nosuch\nhint: sandglass image list",
 		"show no/such":     "there is no image no/such\nhint: sandglass image list",
 		"show nosuch":      "there is no image nosuch\nhint: sandglass image list\nhint: sandglass image import --name nosuch FILE",
+		"build python --arch mips": "image build: --arch: images are for the machine that they are made on, and this one is linux/" + arch() +
+			"\nhint: sandglass image build python   # on a machine that is mips",
+		"build --platform=linux/" + arch() + " python -q": "image build: --platform: images are for the machine that they are made on, and this one is linux/" + arch() +
+			"\nhint: sandglass image build python -q",
 		"import --name x -": "image import: stdin is not read, for an archive is read more than once: give a file\n" +
 			"hint: docker save python:3.12 > image.tar && sandglass image import --name python:3.12 image.tar",
 		"pull docker.io/library/node:20": "image: no registry is asked for images: save it where docker is, or build it of packages\n" +

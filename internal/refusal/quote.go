@@ -34,6 +34,21 @@ func Shell(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// maxLine is how long a command of the caller's may be to come again in a hint.
+const maxLine = 200
+
+// ShellLine is words of a command; the arguments are left out where they are long.
+func ShellLine(first string, args ...string) string {
+	line := Shell(first)
+	for _, a := range args {
+		line += " " + Shell(a)
+	}
+	if len(line) > maxLine && len(args) > 0 {
+		return Shell(first) + " ARG..."
+	}
+	return line
+}
+
 // Line is a whole line of ours without what could steer a terminal or begin
 // another line: the last stop, for texts that came together elsewhere.
 func Line(s string) string {

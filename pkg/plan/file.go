@@ -72,7 +72,7 @@ func (b *builder) copied() error {
 
 // unknownKind is the refusal of a file that nothing says how to run. Sources of
 // compiled languages get the line that compiles and runs them.
-func unknownKind(path string) error {
+func unknownKind(path string, args []string) error {
 	e := refusal.Newf("cannot tell how to run %s: no known extension, no #! line, not an ELF binary", strconv.Quote(path)).
 		Code(refusal.ExitNotExecutable)
 	dir, name := filepath.Dir(path), filepath.Base(path)
@@ -86,13 +86,13 @@ func unknownKind(path string) error {
 		compile = "rustc -o /work/a /task/%s && /work/a"
 	case ".go":
 		const flags = "--memory 1g --disk 512m --pids-limit 256 --cpus 2 --timeout 120s"
-		return source(e, flags+" -v "+refusal.Shell(dir)+":/task -e GOCACHE=/tmp/c -- go run", refusal.Shell("/task/"+name))
+		return source(e, flags+" -v "+refusal.Shell(dir)+":/task -e GOCACHE=/tmp/c -- go run", refusal.ShellLine("/task/"+name, args...))
 	}
 	if compile != "" {
 		script := strings.ReplaceAll(compile, "%s", refusal.Shell(name))
 		return source(e, "-v "+refusal.Shell(dir)+":/task -- sh -c", refusal.Shell(script))
 	}
-	return e.Hint("sandglass run --lang python %s   # says what language it is", refusal.Shell(path))
+	return e.Hint("sandglass run --lang python %s   # says what language it is", refusal.ShellLine(path, args...))
 }
 
 func source(e *refusal.Error, flags, last string) error {

@@ -72,12 +72,12 @@ func Begin(s policy.Spec) (*Plan, error) {
 	}
 	s.Home = resolved(s.Home)
 	if err := s.Validate(); err != nil {
-		return nil, err
+		return nil, s.Hinted(err, false)
 	}
 	b := &builder{plan: &Plan{Spec: s}}
 	for _, step := range []func() error{b.filter, b.limits, b.hosts} {
 		if err := step(); err != nil {
-			return nil, err
+			return nil, s.Hinted(err, false)
 		}
 	}
 	return b.plan, nil
@@ -92,7 +92,7 @@ func (p *Plan) Complete() error {
 	b := &builder{plan: p, finder: finder()}
 	for _, step := range []func() error{b.mounts, b.trusted, b.out, b.image, b.runtimes, b.program, b.copied, b.environment} {
 		if err := step(); err != nil {
-			return err
+			return p.Spec.Hinted(err, p.Entrypoint)
 		}
 	}
 	b.input()
@@ -105,7 +105,8 @@ func (p *Plan) Complete() error {
 func (p *Plan) Items(views []rootfs.View) ([]rootfs.Item, error) {
 	in := p.Input
 	in.Cgroup = views
-	return rootfs.Plan(in)
+	items, err := rootfs.Plan(in)
+	return items, p.Spec.Hinted(err, p.Entrypoint)
 }
 
 type builder struct {

@@ -87,7 +87,7 @@ func (b *builder) runFile(path string) error {
 	}
 	sb, ok := runtimes.FromShebang(head)
 	if !ok {
-		return unknownKind(path)
+		return unknownKind(path, b.plan.Spec.Program.Args)
 	}
 	if mounted {
 		b.code, inside = nil, at

@@ -29,6 +29,34 @@ func (s *Spec) Again(entrypoint bool) string {
 	return line + " --image " + refusal.Shell(s.called())
 }
 
+// Hinted gives the hints of a refusal what the caller's own line has. Who finds a
+// fault in a path or an interpreter knows neither the root nor the weaker limits, and
+// a hint without them would be refused, or answer for another root.
+func (s *Spec) Hinted(err error, entrypoint bool) error {
+	return begin(err, func(rest string) string {
+		if strings.HasPrefix(rest, "host ") {
+			return s.Flags()
+		}
+		return s.Again(entrypoint && strings.Contains(rest, "-- "))
+	})
+}
+
+// begin has the runs in the hints begin as line says for what follows, but for those
+// that somebody has seen to.
+func begin(err error, line func(rest string) string) error {
+	r, ok := err.(*refusal.Error)
+	if !ok {
+		return err
+	}
+	for i, hint := range r.Hints {
+		before, rest, found := strings.Cut(hint, "sandglass run ")
+		if found && !strings.Contains(rest, "--allow-degraded ") && !strings.Contains(rest, "--image ") {
+			r.Hints[i] = before + line(rest) + " " + rest
+		}
+	}
+	return r
+}
+
 // called is the root as the caller calls it.
 func (s *Spec) called() string { return cmp.Or(s.ImageName, s.Image) }
 

@@ -112,7 +112,7 @@ func (h Host) Parse(command string, args []string) (Parsed, error) {
 		err = h.complete(&p, func() error { return h.program(&p, rest, verbatim) })
 	}
 	if err != nil {
-		return p.refused(), err
+		return p.refused(), begin(err, func(string) string { return p.Spec.Flags() }) // the root is among the words
 	}
 	p.pending = nil
 	return p, nil

@@ -39,7 +39,7 @@ func (r *runner) whyDenied(m rootfs.Bind, rest string) (why, hint string) {
 	switch {
 	case unix.Statfs(m.Path, &fs) == nil && fs.Flags&unix.MS_NOEXEC != 0:
 		// A program that is named as a file is copied, and the copy may be executed.
-		return "is mounted noexec on this host", "sandglass run " + refusal.Shell(m.Path+rest) + "   # a copy of the program, which may be executed"
+		return "is mounted noexec on this host", r.plan.Spec.Again(false) + " " + refusal.ShellLine(m.Path+rest, r.plan.Program.Argv[1:]...) + "   # a copy of the program, which may be executed"
 	case slices.Contains(r.box.Unmapped, m.Path):
 		return "cannot map ids, so the program's id may use only what everybody may", "chmod -R a+rX -- " + refusal.Shell(m.Path)
 	}
