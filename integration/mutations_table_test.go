@@ -451,6 +451,8 @@ var mutations = []mutation{
 		{"cmd/sandglass-mcp/http.go", "	case !g.meant(r):\n", "	case false:\n"}}},
 	{control: "origin of a page", pkg: "mcp", fail: []string{"TestWhoMayCall"}, edits: []edit{
 		{"cmd/sandglass-mcp/http.go", "	case !g.from(r):\n", "	case false:\n"}}},
+	{control: "client that hangs up", pkg: "mcp", fail: []string{"TestHangUp"}, edits: []edit{
+		{"cmd/sandglass-mcp/calls.go", "stop := context.AfterFunc(from, cancel)", "stop := func() bool { return from.Err() != nil }"}}},
 	{control: "number of a server's sessions", pkg: "mcp", fail: []string{"TestBoundsOfClients"}, edits: []edit{
 		{"cmd/sandglass-mcp/http.go", "		if n >= maxSessions {\n", "		if n < 0 {\n"}}},
 	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{
