@@ -1,6 +1,7 @@
 package cgroup
 
 import (
+	"errors"
 	"os"
 	"strconv"
 	"time"
@@ -44,19 +45,28 @@ func (g *Group) WatchOOM() (*OOM, error) {
 	return &OOM{g, os.NewFile(uintptr(event), "oom event")}, nil
 }
 
-// oomTime bounds the wait for a kill after the kernel's event, which comes just
-// before it.
-const oomTime = 100 * time.Millisecond
+// The kernel's event comes just before its kill, which is looked for all the time
+// for oomTime, and then every oomEvery as long as the box lives. On a busy host who
+// kills has waited for a CPU for longer than oomTime, and there is one event for the
+// kills of several processes at once.
+var (
+	oomTime  = 100 * time.Millisecond
+	oomEvery = 100 * time.Millisecond
+)
 
 // Wait blocks until the kernel has killed a process, and is false after Close.
 // The event alone is no kill: memory may have become free in time.
 func (o *OOM) Wait() bool {
 	var count [8]byte
 	for {
-		if _, err := o.event.Read(count[:]); err != nil {
+		_, err := o.event.Read(count[:])
+		deadline := time.Now()
+		switch {
+		case err == nil:
+			deadline = deadline.Add(oomTime)
+		case !errors.Is(err, os.ErrDeadlineExceeded):
 			return false
 		}
-		deadline := time.Now().Add(oomTime)
 		for step := 0; ; step++ {
 			if o.group.oomKills() > 0 {
 				return true
@@ -64,6 +74,9 @@ func (o *OOM) Wait() bool {
 			if !pause(step, deadline) {
 				break
 			}
+		}
+		if o.event.SetReadDeadline(time.Now().Add(oomEvery)) != nil {
+			return false
 		}
 	}
 }

@@ -1,8 +1,11 @@
 package cgroup
 
 import (
+	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -67,5 +70,45 @@ func TestNoOOMWatchWithoutMemoryLimit(t *testing.T) {
 	g := create(t, Limits{PidsMax: 40})
 	if oom, err := g.WatchOOM(); oom != nil || err != nil {
 		t.Errorf("WatchOOM = %v, %v, want none", oom, err)
+	}
+}
+
+// A kill that comes long after the kernel's event, which is the only one, is told.
+func TestV1OOMIsToldLate(t *testing.T) {
+	defer func(d time.Duration) { oomTime = d }(oomTime)
+	oomTime = time.Millisecond
+	place := t.TempDir()
+	control := func(text string) {
+		if err := os.WriteFile(filepath.Join(place, "memory.oom_control"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	control("oom_kill_disable 0\nunder_oom 0\noom_kill 0\n")
+	fd, err := unix.Open(place, unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	event, err := unix.Eventfd(1, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	oom := &OOM{&Group{v1: []dir{{names: []string{"memory"}, fd: fd}}}, os.NewFile(uintptr(event), "oom event")}
+	defer oom.Close()
+	told := make(chan bool, 1)
+	go func() { told <- oom.Wait() }()
+	select {
+	case <-told:
+		t.Fatal("a kill was told that there was not")
+	case <-time.After(100 * oomTime):
+	}
+	control("oom_kill_disable 0\nunder_oom 0\noom_kill 3\n")
+	select {
+	case ok := <-told:
+		if !ok {
+			t.Error("the wait ended without a kill")
+		}
+	case <-time.After(time.Minute):
+		t.Error("the kill was not told")
 	}
 }
