@@ -46,6 +46,9 @@ func (s *soak) judge(e *ended) string {
 	if lists := strings.Contains(j.flags, "--allow-host"); e.res.Network != nil && !lists {
 		return fmt.Sprintf("a network without a list: %+v", e.res.Network)
 	}
+	if limit := e.res.Limits["timeout"].Value; w.outcome != result.Timeout && limit > 0 && e.res.WallMS >= limit {
+		return fmt.Sprintf("%s, but only at the time limit, after %d ms", w.outcome, e.res.WallMS)
+	}
 	if w.outcome == result.Refused || w.outcome == result.Canceled {
 		return ""
 	}
