@@ -120,7 +120,7 @@ func plan() []machine {
 			suite{pkg: "integration/parity"}, suite{pkg: "integration/cli", skip: readme}, suite{pkg: "integration/doctor", run: poorHosts})},
 		{name: "kernel-6.12", kernel: newer, must: append([]string{"own-machine", "apparmor"}, root...), suites: append(kernel(floods, needsGo+"|"+calls+"|"+caller),
 			suite{pkg: "integration/hosts", skip: "^Test(OldKernel|InitialRamfs|Containers|WithoutPids)$"},
-			suite{pkg: "integration/session", run: "^TestWarm(Command|BeforeItsRelease|TextTakesCodeAlone|LimitsBeginAtTheRelease)$"},
+			suite{pkg: "integration/session", run: "^TestWarm(Command|BeforeItsRelease|ResultIsLast|TextTakesCodeAlone|LimitsBeginAtTheRelease)$"},
 			suite{pkg: "integration/compat", skip: programs}, suite{pkg: "integration/tty", skip: patient}, suite{pkg: "pkg/check", skip: judge})},
 		{name: "systemd-6.12", kernel: newer, init: "systemd", must: append([]string{"systemd", "user-1000", "delegated", "machine", "dpkg"}, has...), suites: []suite{
 			{pkg: "integration/vm", user: true},

@@ -234,9 +234,9 @@ func (s *session) handle(m message) bool {
 	case wire.TypeFailed, wire.TypeNotStarted:
 		if s.cause == "" || s.broken != nil { // else it failed because we killed it
 			s.failed = m.report
-		}
-		if m.report.Type == wire.TypeNotStarted && s.waits.given {
-			s.started = time.Time{} // it was told to start, and could not
+			if m.report.Type == wire.TypeNotStarted && s.waits.given {
+				s.started = time.Time{} // it was told to start, and could not
+			}
 		}
 	case wire.TypeExited:
 		// What ends after we killed says nothing about itself: init or a
