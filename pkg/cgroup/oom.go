@@ -57,6 +57,10 @@ var (
 // Wait blocks until the kernel has killed a process, and is false after Close.
 // The event alone is no kill: memory may have become free in time.
 func (o *OOM) Wait() bool {
+	// A supervisor that has to wait for a CPU may listen only after the kill.
+	if o.group.oomKills() > 0 {
+		return true
+	}
 	var count [8]byte
 	for {
 		_, err := o.event.Read(count[:])

@@ -111,4 +111,10 @@ func TestV1OOMIsToldLate(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("the kill was not told")
 	}
+	go func() { told <- oom.Wait() }() // as of a supervisor that listens only now
+	select {
+	case <-told:
+	case <-time.After(time.Minute):
+		t.Error("a kill before that was not told")
+	}
 }
