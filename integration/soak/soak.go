@@ -88,6 +88,9 @@ func load(o *options) (int, error) {
 	s.deal()
 	s.head()
 	peak := watch()
+	if s.fleet != nil {
+		s.fleet.begin(w)
+	}
 	w.settle()
 	for n := 0; s.more(ctx, n); {
 		n = s.leg(ctx, w, n)
