@@ -111,8 +111,9 @@ func (f *fleet) unready() (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("session: %d keeps a sandbox with %d processes", i, n))
 			}
 		}
-		if groups := len(cgroupsOf(m.pid)); len(kids) == m.waits && groups != m.began.groups {
-			wrong = append(wrong, fmt.Sprintf("session: %d has %d control groups, and had %d", i, groups, m.began.groups))
+		// One that is being made has not all of its groups yet, so how they began says nothing.
+		if groups := len(cgroupsOf(m.pid)); len(m.samples) > 0 && groups != m.samples[0].groups {
+			wrong = append(wrong, fmt.Sprintf("session: %d has %d control groups, and had %d", i, groups, m.samples[0].groups))
 		}
 	}
 	return wrong
