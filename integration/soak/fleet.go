@@ -111,24 +111,24 @@ func (f *fleet) unready() (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("session: %d keeps a sandbox with %d processes", i, n))
 			}
 		}
-		// One that is being made has not all of its groups yet, so how they began says nothing.
-		if groups := len(cgroupsOf(m.pid)); len(m.samples) > 0 && groups != m.samples[0].groups {
-			wrong = append(wrong, fmt.Sprintf("session: %d has %d control groups, and had %d", i, groups, m.samples[0].groups))
+		if groups := len(cgroupsOf(m.pid)); groups != m.began.groups {
+			wrong = append(wrong, fmt.Sprintf("session: %d has %d control groups, and had %d", i, groups, m.began.groups))
 		}
 	}
 	return wrong
 }
 
 // begin waits for all that is to be kept ready, and notes how each session begins.
-func (f *fleet) begin(w *witness) {
-	w.eventually(func() (wrong []string) {
-		for _, m := range f.list {
-			if m.began = m.figures(); len(childrenOf(m.pid)) != m.waits {
-				wrong = append(wrong, "session: is not ready")
+func (f *fleet) begin() {
+	for _, m := range f.list {
+		if m.waits > 0 {
+			select {
+			case <-m.Ready():
+			case <-m.Done():
 			}
 		}
-		return wrong
-	})
+		m.began = m.figures()
+	}
 }
 
 // measure notes what each session takes of the host while it waits.

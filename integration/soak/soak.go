@@ -89,7 +89,7 @@ func load(o *options) (int, error) {
 	s.head()
 	peak := watch()
 	if s.fleet != nil {
-		s.fleet.begin(w)
+		s.fleet.begin()
 	}
 	w.settle()
 	for n := 0; s.more(ctx, n); {

@@ -60,6 +60,7 @@ type Client struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	stderr *tail
+	ready  chan struct{} // closed when all that is kept ready was there
 	ended  chan struct{} // closed when the process is gone
 
 	writing sync.Mutex // one line at a time
@@ -87,7 +88,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 		path = "sandglass"
 	}
 	c := &Client{cmd: exec.Command(path, append([]string{"session"}, o.Args...)...), stderr: &tail{},
-		ended: make(chan struct{}), runs: map[string]*run{}}
+		ready: make(chan struct{}), ended: make(chan struct{}), runs: map[string]*run{}}
 	c.cmd.Env, c.cmd.Stderr, c.cmd.WaitDelay = o.Env, c.stderr, 5*time.Second
 	// Ctrl-C is for this process, which cancels what it wants to. The session ends
 	// with its pipes, whatever becomes of this process.
@@ -205,6 +206,10 @@ func (c *Client) write(line []byte) {
 }
 
 func (c *Client) cancel(id string) { c.write([]byte(`{"type":"cancel","id":"` + id + `"}` + "\n")) }
+
+// Ready is closed when all sandboxes that the session keeps ready have been there,
+// and never for a session without --warm.
+func (c *Client) Ready() <-chan struct{} { return c.ready }
 
 // Done is closed when the session has ended.
 func (c *Client) Done() <-chan struct{} { return c.ended }

@@ -86,6 +86,7 @@ func TestReplies(t *testing.T) {
 	c := start(t, `read x
 echo '{"type":"error","id":"1","to":"cancel","code":"unknown_id","error":"x","hints":[]}'
 echo '{"type":"news","id":"1","more":{}}'
+echo '{"type":"ready","warm":{"command":1}}'
 echo '{"type":"output","id":"9","stream":"stdout","text":"of nobody"}'
 echo '{"type":"output","id":"1","stream":"stdout","text":"a"}'
 echo '{"type":"output","id":"1","stream":"stderr","base64":"AP8="}'
@@ -93,6 +94,11 @@ echo '{"type":"result","id":"1","result":{"outcome":"exited","exit_code":7}}'
 read x
 echo '{"type":"error","id":"2","to":"run","code":"busy","error":"many","hints":["later"]}'
 exec cat >/dev/null`)
+	select {
+	case <-c.Ready():
+		t.Error("ready before anybody said so")
+	default:
+	}
 	var got []string
 	res, err := c.Run(t.Context(), Request{Command: []string{"true"}}, func(o Output) { got = append(got, fmt.Sprintf("%s %q", o.Stream, o.Data)) })
 	if err != nil || res.ExitCode != 7 || strings.Join(got, ", ") != `stdout "a", stderr "\x00\xff"` {
@@ -106,6 +112,11 @@ exec cat >/dev/null`)
 		if _, err := c.Run(t.Context(), q, nil); !errors.As(err, &e) || e.Code != code {
 			t.Errorf("%s: %v", code, err)
 		}
+	}
+	select {
+	case <-c.Ready():
+	default:
+		t.Error("not ready")
 	}
 	if c.Hello.Languages[0] != "sh" || c.Hello.Version != "x" {
 		t.Errorf("%+v", c.Hello)

@@ -86,6 +86,12 @@ func (c *Client) take(r *reply) error {
 	run := c.runs[r.ID]
 	c.mu.Unlock()
 	switch r.Type {
+	case "ready":
+		select {
+		case <-c.ready: // it is said once
+		default:
+			close(c.ready)
+		}
 	case "output":
 		if run == nil {
 			return nil
