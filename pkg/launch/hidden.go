@@ -17,7 +17,9 @@ const hiddenTime = time.Second
 //
 // Each program hides for a moment when it starts: execve(2) lets the parent of a
 // vfork(2) go before it says that the new memory may be seen (begin_new_exec in
-// fs/exec.c), and until then what counts is init's, which may not.
+// fs/exec.c), and until then what counts is init's, which may not. One that shares
+// init's memory, as no program does, has executed nothing yet: it has been told to,
+// and on a busy host takes its time.
 func (t *tree) openTask(task int, name string, deadline time.Time) (fd int, ok bool) {
 	path := "/proc/" + strconv.Itoa(task) + "/" + name
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
@@ -29,7 +31,7 @@ func (t *tree) openTask(task int, name string, deadline time.Time) (fd int, ok b
 		if err == nil {
 			return fd, true
 		}
-		if !alive(task) {
+		if !alive(task) || same(t.init, task, kcmpVM) {
 			return -1, true
 		}
 		if now := time.Now(); now.Sub(began) > hiddenTime || now.After(deadline) {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"sandglass/internal/sys"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -178,5 +180,23 @@ func TestThreadEndsWhileLookedAt(t *testing.T) {
 	}
 	if n, ok := newTree(os.Getpid()).filesOf(dir, map[uint64]bool{}); !ok || n != 0 {
 		t.Errorf("%d, %v", n, ok)
+	}
+}
+
+// TestProcessBeforeItsExecve: one that waits for what to execute hides nothing.
+func TestProcessBeforeItsExecve(t *testing.T) {
+	_, pid, pidfd, err := sys.StartWaiting(&sys.Program{Calls: &sys.Calls{}, Cgroup: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(pidfd)
+	defer unix.Wait4(pid, nil, 0, nil)
+	defer unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0)
+	// A name that cannot be opened stands for what its user may not open.
+	if fd, ok := newTree(os.Getpid()).openTask(pid, "none", far()); fd != -1 || !ok {
+		t.Errorf("%d, %v: it is taken for a program that hides", fd, ok)
+	}
+	if _, ok := newTree(os.Getppid()).openTask(pid, "none", far()); ok {
+		t.Error("it hides from one whose memory it does not share")
 	}
 }
