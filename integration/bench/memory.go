@@ -151,7 +151,7 @@ func busy(o *options, k kind) (footprint, error) {
 // change any more: interpreters still start when they are there.
 func (s *session) footprint(n, before int) (footprint, error) {
 	last := -1
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(settleTime) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(settleTime) {
 		f, err := s.look(n)
 		if err != nil {
 			return f, err
@@ -162,7 +162,7 @@ func (s *session) footprint(n, before int) (footprint, error) {
 			return f, nil
 		}
 		if last = sum; time.Now().After(end) {
-			return f, fmt.Errorf("the memory of %d sandboxes still changes after 20 s", n)
+			return f, fmt.Errorf("the memory of %d sandboxes still changes after a minute", n)
 		}
 	}
 }
