@@ -150,14 +150,17 @@ func busy(o *options, k kind) (footprint, error) {
 // footprint reads what a session and its n sandboxes have, once that does not
 // change any more: interpreters still start when they are there.
 func (s *session) footprint(n, before int) (footprint, error) {
-	last := -1
+	last, same := -1, 0
 	for end := time.Now().Add(time.Minute); ; time.Sleep(settleTime) {
 		f, err := s.look(n)
 		if err != nil {
 			return f, err
 		}
 		sum := f.session + f.init + f.others
-		if sum == last || sum-last < last/200 && last-sum < last/200 {
+		if same++; max(sum-last, last-sum) > last/200 {
+			same = 0
+		}
+		if same == 3 {
 			f.host = before - available()
 			return f, nil
 		}
