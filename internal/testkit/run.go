@@ -215,7 +215,9 @@ func (p *Process) readResult(o *Output) {
 		return
 	}
 	o.HasResult = true
-	countWarm(o.Result.Warm)
+	if o.Result.Outcome != result.Refused { // of that there was no sandbox
+		countWarm(o.Result.Warm)
+	}
 }
 
 func exitCode(s *os.ProcessState) int {
