@@ -262,8 +262,8 @@ func (s *soak) tell(what string, e *ended, why string) {
 	j := e.job
 	network := ""
 	if e.res.Network != nil {
-		network = fmt.Sprintf("\n  network %.1000s", fmt.Sprintf("%+v", *e.res.Network))
+		network = fmt.Sprintf("  network %.1000s\n", fmt.Sprintf("%+v", *e.res.Network))
 	}
-	fmt.Fprintf(os.Stderr, "soak: %s: run %d, %s, by %s: %s\n  args %q\n  stderr %.500q%s\n",
-		what, j.n, j.name, j.via, why, s.args(j, filepath.Join(s.dir, "out")), e.stderr, network)
+	fmt.Fprintf(os.Stderr, "soak: %s: run %d, %s, by %s: %s\n  args %q\n  stderr %.500q, %d ms, memory %d\n%s",
+		what, j.n, j.name, j.via, why, s.args(j, filepath.Join(s.dir, "out")), e.stderr, e.res.WallMS, e.res.MemoryPeakBytes, network)
 }

@@ -62,10 +62,16 @@ func idleUntil(c *wire.Config) time.Time {
 	return time.Now().Add(time.Duration(c.Idle) * time.Millisecond)
 }
 
+// ackTime is how long a supervisor may take to look at a program that was started,
+// whatever the program's time limit. One that waited for a CPU for two seconds, among
+// 64 runs on two, found that its program had been ended by init's clock, and could
+// vouch for nothing.
+const ackTime = 10 * time.Second
+
 // released waits for the first word after the program's start: that it may be reaped, or,
 // where it waits for its text, that the text is coming, or what it is to execute: its
 // time counts from then on.
-func (b *box) released() (until time.Time) {
+func (b *box) released() time.Time {
 	switch b.cfg.Waits {
 	case wire.InitWaits:
 		if err := b.awaitRelease(); err != nil {
@@ -75,12 +81,11 @@ func (b *box) released() (until time.Time) {
 	case wire.ProgramWaits:
 		await(b.control, idleUntil(b.cfg))
 	default:
-		until = limitUntil(b.cfg)
-		await(b.control, until)
+		await(b.control, time.Now().Add(max(ackTime, time.Duration(b.cfg.Limit)*time.Millisecond)))
 		if t, _, _, err := wire.ReadFrameWithFiles(b.control, 0, 0); err != nil || t != wire.TypeAck {
 			os.Exit(1)
 		}
-		return until
+		return limitUntil(b.cfg)
 	}
 	t, body, _, err := wire.ReadFrameWithFiles(b.control, wire.MaxReport, 0)
 	if err != nil || t != wire.TypeRelease {
