@@ -98,10 +98,16 @@ func (p *Pool) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) 
 	if a := p.plan(s); a != nil {
 		defer a.Close()
 		run = func() (sandbox.Result, error) { return a.Run(ctx) } // and does not plan it again
-		for m := p.take(a); m != nil; m = p.take(a) {
-			if res, began, err := m.Run(ctx, a); began {
+		for m := p.take(ctx, a); m != nil; m = p.take(ctx, a) {
+			res, began, err := m.Run(ctx, a)
+			if began {
 				p.leave(m.Held)
 				return res, err
+			}
+			if err != nil {
+				// This run can have no sandbox, which the next one would say as well.
+				p.giveBack(m)
+				break
 			}
 			// Certainly not begun: it was gone before it could be given anything.
 		}
@@ -128,7 +134,11 @@ func (p *Pool) plan(s sandbox.Spec) *sandbox.Planned {
 }
 
 // take gives out the oldest one that fits, one of the program's language first.
-func (p *Pool) take(a *sandbox.Planned) *member {
+// A run that nobody wants any more gets none.
+func (p *Pool) take(ctx context.Context, a *sandbox.Planned) *member {
+	if ctx.Err() != nil {
+		return nil
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	best := -1
@@ -145,6 +155,32 @@ func (p *Pool) take(a *sandbox.Planned) *member {
 	p.taken = time.Now()
 	p.poke()
 	return m
+}
+
+// giveBack has one wait on that was taken and not used.
+func (p *Pool) giveBack(m *member) {
+	p.mu.Lock()
+	have, over := 0, p.ctx.Err() != nil // and nobody clears any more
+	for _, x := range p.members {
+		if x.lang == m.lang {
+			have++
+		}
+	}
+	select {
+	case <-m.Over():
+		over = true
+	default:
+	}
+	// Another may have taken its place already.
+	over = over || !slices.ContainsFunc(p.c.Sizes, func(s policy.Warm) bool { return s.Lang == m.lang && int64(have) < s.N })
+	if !over {
+		p.members = append(p.members, m)
+		slices.SortStableFunc(p.members, func(a, b *member) int { return a.born.Compare(b.born) })
+	}
+	p.mu.Unlock()
+	if over {
+		p.note(m.Close())
+	}
 }
 
 // setup counts a run that is being set up.

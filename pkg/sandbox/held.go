@@ -206,8 +206,9 @@ func (h *Held) Fits(a *Planned) bool {
 }
 
 // Run is the package's Run in a sandbox that waits, for what Fits it. When began
-// is false nothing of the program has reached the sandbox, which is gone, and the
-// program can be run elsewhere. When Run returns no process of the program is left,
+// is false nothing of the program has reached the sandbox, and the program can be
+// run elsewhere: the sandbox is gone, or, with an error, which is the run's own (it
+// was cancelled before it began, say), waits on as before. When Run returns no process of the program is left,
 // and the result is all that there is to it; the sandbox itself is gone after
 // Close.
 func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err error) {
@@ -217,11 +218,14 @@ func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err
 	c.open(s)
 	rel, err := h.release(a.plan, s)
 	if err != nil {
-		h.Close()
-		return Result{}, false, nil
+		return Result{}, false, err
+	}
+	if err := context.Cause(ctx); err != nil {
+		rel.Box.Close()
+		return Result{}, false, err
 	}
 	rel.Done = ctx.Done()
-	ok := ctx.Err() == nil && h.hold.Release(rel)
+	ok := h.hold.Release(rel)
 	rel.Box.Close()
 	if !ok {
 		h.Close()

@@ -1,0 +1,110 @@
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"sandglass/pkg/policy"
+	"sandglass/pkg/sandbox"
+)
+
+func TestMain(m *testing.M) {
+	sandbox.Init()
+	spec := sandbox.Default()
+	spec.Program.Command = []string{"true"}
+	_, err := sandbox.Run(context.Background(), spec)
+	var refused *sandbox.Error
+	if errors.As(err, &refused) && os.Geteuid() != 0 {
+		fmt.Println("SKIP(want a control group for this user, have: " + err.Error() + ")")
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// full is a pool with all its sandboxes there.
+func full(t *testing.T, n int64) *Pool {
+	t.Helper()
+	c := Config{Spec: sandbox.Default(), Sizes: []policy.Warm{{N: n}}, MaxAge: time.Hour}
+	c.Spec.Limits.Memory = 32 << 20
+	p, err := New(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { p.Close() })
+	<-p.Full()
+	p.setup(1) // from here on nothing takes the place of another
+	return p
+}
+
+func (p *Pool) now() []*member {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.members)
+}
+
+// late is a context that ends when it is looked at for the nth time: between a
+// sandbox's being taken and its being given anything, say.
+type late struct {
+	context.Context
+	end  context.CancelFunc
+	left int
+}
+
+func (l *late) Err() error {
+	if l.left--; l.left == 0 {
+		l.end()
+	}
+	return l.Context.Err()
+}
+
+// TestCanceledRunTakesNothing: a run that is cancelled before it has begun, whenever
+// that is, leaves what waits for the others.
+func TestCanceledRunTakesNothing(t *testing.T) {
+	p := full(t, 3)
+	was := p.now()
+	spec := p.c.Spec
+	spec.Program.Command = []string{"true"}
+	for looks := 1; looks <= 2; looks++ {
+		ctx, end := context.WithCancel(t.Context())
+		res, err := p.Run(&late{ctx, end, looks}, spec)
+		if res.Warm || res.Outcome != "canceled" {
+			t.Errorf("%d: %+v, %v", looks, res, err)
+		}
+		if !slices.Equal(p.now(), was) {
+			t.Fatalf("%d: %d of 3 are left of those that waited", looks, len(p.now()))
+		}
+	}
+	if res, err := p.Run(t.Context(), spec); err != nil || !res.Warm || res.ExitCode != 0 {
+		t.Errorf("%+v, %v", res, err)
+	}
+}
+
+// TestGiveBack: one that was taken and not used waits on in its turn, but only where
+// it is still wanted.
+func TestGiveBack(t *testing.T) {
+	p := full(t, 2)
+	spec := p.c.Spec
+	spec.Program.Command = []string{"true"}
+	a, err := sandbox.Plan(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	was := p.now()
+	m := p.take(t.Context(), a)
+	p.giveBack(m)
+	if m != was[0] || !slices.Equal(p.now(), was) {
+		t.Errorf("%v is %v", was, p.now())
+	}
+	m = p.take(t.Context(), a)
+	m.Close()
+	p.giveBack(m) // it is gone
+	if !slices.Equal(p.now(), was[1:]) {
+		t.Errorf("%v is %v", was[1:], p.now())
+	}
+}
