@@ -38,6 +38,10 @@ func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 	// The caller's would tell the program about it, and decide who may read what
 	// it writes.
 	c.Add("umask", unix.SYS_UMASK, 0o022)
+	// The caller's may have no address chosen at random (setarch -R, a debugger),
+	// which makes a bug of the program's easy to exploit. The execve that follows
+	// goes by this one.
+	c.Add("personality", unix.SYS_PERSONALITY, perLinux)
 	for target, fd := range [3]int32{cfg.Stdin, cfg.Stdout, cfg.Stderr} {
 		c.Add("stdio", unix.SYS_DUP3, uintptr(fd), uintptr(target), 0)
 	}
@@ -73,6 +77,9 @@ func Child(cfg *wire.Config, landlock, abi int) *sys.Calls {
 	c.Seccomp("seccomp", cfg.Seccomp)
 	return c
 }
+
+// perLinux is the personality of every process that has asked for no other.
+const perLinux = 0
 
 func dropPrivileges(c *sys.Calls) {
 	c.Add("ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
