@@ -138,6 +138,7 @@ var imports = map[string][]string{
 	"pkg/cgroup":        {"pkg/result", "pkg/doctor/causes", "internal/refusal", "internal/sys"},
 	"pkg/doctor/causes": {"internal/refusal"},
 	"internal/deliver":  {},
+	"internal/lines":    {},
 	"pkg/hostpath":      {"internal/deliver"},
 	"pkg/artifacts":     {"pkg/result", "pkg/hostpath", "internal/refusal", "internal/sys"},
 	"pkg/verbs":         {"pkg/policy"},

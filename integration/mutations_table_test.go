@@ -430,7 +430,7 @@ var mutations = []mutation{
 	{control: "private files of the host", pkg: "pkg/image/build", fail: []string{"TestHostLeavesPrivateFiles"}, edits: []edit{
 		{"pkg/image/build/host.go", "|| !h.private && st.Mode().Perm()&0o004 == 0 {", "{"}}},
 	{control: "length of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{
-		{"pkg/session/reader.go", "tooLong = tooLong || len(l.buf)+len(part) > l.most; tooLong", "tooLong = false; tooLong"}}},
+		{"internal/lines/lines.go", "tooLong = tooLong || len(l.buf)+len(part) > l.most; tooLong", "tooLong = false; tooLong"}}},
 	{control: "characters of a request", pkg: "session", fail: []string{"TestHostileLines"}, edits: []edit{
 		{"pkg/session/decode.go", "if r = utf16.DecodeRune(r, low); r == utf8.RuneError {", "if r = utf16.DecodeRune(r, low); r == utf8.RuneError && low < 0 {"}}},
 	{control: "reader of replies watched", pkg: "session", fail: []string{"TestEnds"}, edits: []edit{
@@ -456,6 +456,8 @@ var mutations = []mutation{
 		{"cmd/sandglass-mcp/http.go", "	case !g.from(r):\n", "	case false:\n"}}},
 	{control: "client that hangs up", pkg: "mcp", fail: []string{"TestHangUp"}, edits: []edit{
 		{"cmd/sandglass-mcp/calls.go", "stop := context.AfterFunc(from, cancel)", "stop := func() bool { return from.Err() != nil }"}}},
+	{control: "line that is no message", pkg: "mcp", fail: []string{"TestHostileLines"}, edits: []edit{
+		{"cmd/sandglass-mcp/wire.go", "\"the line is not JSON\")\n			continue\n", "\"the line is not JSON\")\n			return\n"}}},
 	{control: "number of a server's sessions", pkg: "mcp", fail: []string{"TestBoundsOfClients"}, edits: []edit{
 		{"cmd/sandglass-mcp/http.go", "		if n >= maxSessions {\n", "		if n < 0 {\n"}}},
 	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{

@@ -2,45 +2,38 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io"
 	"os"
 	"time"
-
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
 // messageBytes is the longest message of a client's: of it a decoder holds several
 // copies.
 const messageBytes = 8 << 20
 
+// lastCalls is how long calls may go on after the end of the requests. Clients end
+// a server by closing its stdin, and wait: a run without end must not outlive that.
+const lastCalls = 30 * time.Second
+
 // serveStdio serves the one client at the other ends of stdin and stdout, until it
-// ends its requests or ctx ends.
+// ends its requests and has its answers, or ctx ends.
 func serveStdio(ctx context.Context, t *tools) error {
 	last, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
+	w := newWire(os.Stdin, os.Stdout, lastCalls)
 	ended := make(chan error, 1)
-	go func() {
-		ended <- t.server.Run(last, &mcp.IOTransport{Reader: os.Stdin, Writer: keepOpen{os.Stdout}, MaxLineLength: messageBytes})
-	}()
+	go func() { ended <- t.server.Run(last, w) }()
 	select {
 	case err := <-ended:
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
 		return err
 	case <-ctx.Done():
+	case <-w.overdue:
 	}
-	t.box.close() // the SDK waits for every call, which has its answer then
-	end()
+	w.stop()
+	t.box.close() // every call has its answer then
 	select {
-	case <-ended:
+	case err := <-ended:
+		return err
 	case <-time.After(endTime): // nobody takes the answers
 	}
 	return nil
 }
-
-// keepOpen leaves stdout open for a client that reads its last replies.
-type keepOpen struct{ io.Writer }
-
-func (keepOpen) Close() error { return nil }

@@ -54,14 +54,15 @@ type (
 type limitField struct {
 	field, flag, unit string
 	of                func(*wishes) float64
+	most              func(*policy.Limits) float64 // in the field's unit
 }
 
 var limitFields = []limitField{
-	{"timeout_seconds", "timeout", "s", func(w *wishes) float64 { return w.TimeoutSeconds }},
-	{"memory_mb", "memory", "m", func(w *wishes) float64 { return w.MemoryMB }},
-	{"disk_mb", "disk", "m", func(w *wishes) float64 { return w.DiskMB }},
-	{"cpus", "cpus", "", func(w *wishes) float64 { return w.CPUs }},
-	{"processes", "pids-limit", "", func(w *wishes) float64 { return w.Processes }},
+	{"timeout_seconds", "timeout", "s", func(w *wishes) float64 { return w.TimeoutSeconds }, func(l *policy.Limits) float64 { return l.Timeout.Seconds() }},
+	{"memory_mb", "memory", "m", func(w *wishes) float64 { return w.MemoryMB }, func(l *policy.Limits) float64 { return float64(l.Memory) / (1 << 20) }},
+	{"disk_mb", "disk", "m", func(w *wishes) float64 { return w.DiskMB }, func(l *policy.Limits) float64 { return float64(l.Disk) / (1 << 20) }},
+	{"cpus", "cpus", "", func(w *wishes) float64 { return w.CPUs }, func(l *policy.Limits) float64 { return float64(l.MilliCPU) / 1000 }},
+	{"processes", "pids-limit", "", func(w *wishes) float64 { return w.Processes }, func(l *policy.Limits) float64 { return float64(l.Pids) }},
 }
 
 // output is a tool's answer.
@@ -168,13 +169,42 @@ func (t *tools) run(ctx context.Context, call *mcp.CallToolRequest, q sessioncli
 	}
 	res, err := c.Run(ctx, q, nil)
 	if err != nil {
-		return nil, output{}, err
+		return nil, output{}, told(err)
 	}
 	if res.Outcome == result.Failed || res.Outcome == result.Canceled {
-		return nil, output{}, fmt.Errorf("the run %s: %s", res.Outcome, res.Error)
+		return nil, output{}, ended(&res)
 	}
 	out, err := answer(&res)
 	return nil, out, err
+}
+
+// told is an error as a model can use it.
+func told(err error) error {
+	var e *sessionclient.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	switch e.Code {
+	case "busy":
+		return fmt.Errorf("busy: %s; nothing was run, try again when a call has ended", e.What)
+	case "canceled":
+		return errors.New("the call was canceled before its run was started")
+	case "closing":
+		return errors.New("the server ends: nothing was run")
+	}
+	return err
+}
+
+// ended is a run that has no outcome of its program's.
+func ended(res *result.Result) error {
+	what := "the run failed"
+	if res.Outcome == result.Canceled {
+		what = "the run was canceled"
+	}
+	if res.Error != "" {
+		what += ": " + res.Error
+	}
+	return errors.New(what)
 }
 
 // grant puts into a request what the model wishes and may have, and nothing else.
@@ -239,7 +269,7 @@ func (o *options) grantLimits(q *sessionclient.Request, w *wishes) error {
 		if i < 0 {
 			return fmt.Errorf("these limits together make --%s larger than it may be", name)
 		}
-		return fmt.Errorf("%s is more than this server allows", limitFields[i].field)
+		return fmt.Errorf("%s is more than this server allows: at most %s", limitFields[i].field, strconv.FormatFloat(limitFields[i].most(&o.most), 'g', 6, 64))
 	}
 	return nil
 }

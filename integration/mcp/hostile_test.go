@@ -33,15 +33,15 @@ func TestModelMayNotWiden(t *testing.T) {
 		more args
 		want string
 	}{
-		{args{"timeout_seconds": 10.1}, "timeout_seconds is more than this server allows"},
+		{args{"timeout_seconds": 10.1}, "timeout_seconds is more than this server allows: at most 10"},
 		{args{"timeout_seconds": 1e300}, "--timeout"},
 		{args{"timeout_seconds": -1}, "--timeout"},
 		{args{"timeout_seconds": "1h"}, "type"},
-		{args{"memory_mb": 101}, "memory_mb is more than this server allows"},
+		{args{"memory_mb": 101}, "memory_mb is more than this server allows: at most 100"},
 		{args{"memory_mb": 1e12}, "--memory"},
-		{args{"disk_mb": 21}, "disk_mb is more than this server allows"},
-		{args{"cpus": 1.1}, "cpus is more than this server allows"},
-		{args{"processes": 65}, "processes is more than this server allows"},
+		{args{"disk_mb": 21}, "disk_mb is more than this server allows: at most 20"},
+		{args{"cpus": 1.1}, "cpus is more than this server allows: at most 1"},
+		{args{"processes": 65}, "processes is more than this server allows: at most 64"},
 		{args{"processes": 0.5}, "--pids-limit"},
 		{args{"options": args{"network": "host"}}, unknown},
 		{args{"file": "/etc/passwd"}, unknown},

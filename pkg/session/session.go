@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"sandglass/internal/deliver"
+	"sandglass/internal/lines"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/sandbox"
 )
@@ -153,11 +154,11 @@ type server struct {
 
 // read answers each line until in ends.
 func (s *server) read(in io.Reader) error {
-	lines := newLines(in, MaxLine)
+	from := lines.New(in, MaxLine)
 	for {
-		line, err := lines.next()
+		line, err := from.Next()
 		switch {
-		case err == errTooLong:
+		case err == lines.ErrTooLong:
 			s.reply(&problem{code: TooLarge, what: "the line is longer than " + policy.FormatSize(MaxLine)})
 			continue
 		case err == io.EOF:

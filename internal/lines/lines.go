@@ -1,4 +1,5 @@
-package session
+// Package lines reads lines of bounded length from who may send lines of any.
+package lines
 
 import (
 	"bufio"
@@ -7,26 +8,28 @@ import (
 	"io"
 )
 
-// lines reads lines of bounded length.
-type lines struct {
+// Reader reads lines of bounded length.
+type Reader struct {
 	from *bufio.Reader
 	most int
 	buf  []byte
 }
 
-var errTooLong = errors.New("the line is too long")
+// ErrTooLong is a line that was longer than it may be. The next one can be read.
+var ErrTooLong = errors.New("the line is too long")
 
 // keepBuffer is how large the memory for the next line may stay.
 const keepBuffer = 1 << 20
 
-func newLines(in io.Reader, most int) *lines {
-	return &lines{from: bufio.NewReaderSize(in, 64<<10), most: most}
+// New reads lines of at most most bytes.
+func New(in io.Reader, most int) *Reader {
+	return &Reader{from: bufio.NewReaderSize(in, 64<<10), most: most}
 }
 
-// next is the next line without its newline, good until the next call. One that is
-// too long is read to its newline, and none of it is kept: errTooLong. The last
+// Next is the next line without its newline, good until the next call. One that is
+// too long is read to its newline, and none of it is kept: ErrTooLong. The last
 // one may lack the newline.
-func (l *lines) next() ([]byte, error) {
+func (l *Reader) Next() ([]byte, error) {
 	if cap(l.buf) > keepBuffer {
 		l.buf = nil
 	}
@@ -47,7 +50,7 @@ func (l *lines) next() ([]byte, error) {
 		case !end:
 			continue
 		case tooLong && (err == nil || err == io.EOF):
-			return nil, errTooLong // an end of file comes again
+			return nil, ErrTooLong // an end of file comes again
 		case err == nil || err == io.EOF && len(l.buf) > 0:
 			return l.buf, nil
 		}

@@ -1,0 +1,117 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"sandglass/internal/testkit"
+)
+
+// scripted gives a server all of its input at once, and returns each answer by its
+// id; those without one are in their order.
+func scripted(t *testing.T, input string, flags ...string) (byID map[string]string, nobodys []string) {
+	t.Helper()
+	cmd := command(t, testkit.AsUser(t), flags...)
+	cmd.Stdin = strings.NewReader(input)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Errorf("%v: %s", err, stderr.String())
+	}
+	byID = map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		var m struct {
+			ID     any
+			Result struct {
+				IsError           bool
+				StructuredContent *answer
+			}
+			Error *struct {
+				Code    int
+				Message string
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		text := "answered"
+		switch a := m.Result.StructuredContent; {
+		case m.Error != nil:
+			text = fmt.Sprint(m.Error.Code, " ", m.Error.Message)
+		case a != nil:
+			text = fmt.Sprint(a.Outcome, " ", a.ExitCode, " ", a.Stdout)
+		case m.Result.IsError:
+			text = line
+		}
+		if m.ID == nil {
+			nobodys = append(nobodys, text)
+		} else if byID[fmt.Sprint(m.ID)] != "" {
+			t.Errorf("a second answer: %s", line)
+		} else {
+			byID[fmt.Sprint(m.ID)] = text
+		}
+	}
+	return byID, nobodys
+}
+
+// runOf is a call that prints something.
+func runOf(id, script string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":"run_command","arguments":{"command":["sh","-c",%q]}}}`, id, script)
+}
+
+// TestHostileLines: what is no message is answered, and neither ends the server nor
+// a call that is under way. At the end of the requests all that was accepted is
+// answered, the run that is under way and those that wait.
+func TestHostileLines(t *testing.T) {
+	lines := []string{
+		initialize,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		runOf("2", "sleep 1; echo two"),
+		"no JSON", `{"jsonrpc":"2.0","id":3,"method":"ping"} x`, "", " \t\r", "[]", "[1]", `"x"`, "null", `{"foo":1}`,
+		`{"jsonrpc":"1.0","id":4,"method":"ping"}`, `{"jsonrpc":"2.0","id":5,"method":6}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`,
+		strings.Repeat("[", 100_000), strings.Repeat("x", 8<<20+1),
+		runOf("2", "echo twice"),
+		`{"jsonrpc":"2.0","id":99,"result":{}}`, // an answer to nothing
+		`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]`,
+		`{"jsonrpc":"2.0","id":7,"method":"nosuch"}`,
+		runOf("8", "echo eight; exit 3"),
+	}
+	got, nobodys := scripted(t, strings.Join(lines, "\n"), "--max-running", "1")
+	for id, want := range map[string]string{
+		"1": "answered", "2": "exited 0 two\n", "4": "-32600 invalid message version tag", "5": "-32600 ", "a": "answered", "b": "answered",
+		"7": "-32601 ", "8": "exited 3 eight\n",
+	} {
+		if !strings.HasPrefix(got[id], want) {
+			t.Errorf("call %s: %q, want %q", id, got[id], want)
+		}
+		delete(got, id)
+	}
+	if len(got) > 0 {
+		t.Errorf("answers to nothing: %q", got)
+	}
+	var codes []string
+	for _, text := range nobodys {
+		code, _, _ := strings.Cut(text, " ")
+		codes = append(codes, code)
+	}
+	const parse, invalid = " -32700", " -32600"
+	want := strings.TrimSpace(parse + parse + strings.Repeat(invalid, 6) + parse + invalid + invalid)
+	if s := strings.Join(codes, " "); s != want {
+		t.Errorf("%s, want %s: %q", s, want, nobodys)
+	}
+}
+
+// TestEndOfRequests: a run goes on to its own limit, and is answered.
+func TestEndOfRequests(t *testing.T) {
+	got, _ := scripted(t, initialize+"\n"+runOf("2", "echo begun; sleep 86400"), "--timeout", "1s")
+	if got["1"] != "answered" || got["2"] != "timeout 124 begun\n" {
+		t.Errorf("%q", got)
+	}
+	if got, _ := scripted(t, initialize); got["1"] != "answered" {
+		t.Errorf("%q", got)
+	}
+}
