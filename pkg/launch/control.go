@@ -3,6 +3,7 @@ package launch
 import (
 	"os"
 	"runtime"
+	"time"
 
 	"sandglass/pkg/wire"
 
@@ -45,9 +46,35 @@ func listen(control *os.File) <-chan message {
 	return ch
 }
 
+// pollable makes a file of fd for which goroutines wait without a thread of their
+// own, where the runtime can do that: a sandbox has four such, and each thread
+// costs its start and its end, and a session has many sandboxes. The number is
+// good for calls that do not wait.
+func pollable(fd int, name string) *os.File {
+	unix.SetNonblock(fd, true)
+	f := os.NewFile(uintptr(fd), name)
+	if f.SetDeadline(time.Time{}) != nil {
+		unix.SetNonblock(fd, false)
+	}
+	return f
+}
+
 // receive reads one frame.
 func receive(control *os.File) message {
-	t, body, fds, err := wire.ReadFrameWithFiles(int(control.Fd()), wire.MaxReport, maxSockets)
+	conn, err := control.SyscallConn()
+	if err != nil {
+		return message{err: err}
+	}
+	t, body, fds, err := wire.ReadFrameBy(func(p, oob []byte) (n, oobn, flags int, err error) {
+		closed := conn.Read(func(fd uintptr) bool {
+			n, oobn, flags, _, err = unix.Recvmsg(int(fd), p, oob, unix.MSG_CMSG_CLOEXEC)
+			return err != unix.EAGAIN
+		})
+		if closed != nil {
+			return 0, 0, 0, closed
+		}
+		return n, oobn, flags, err
+	}, wire.MaxReport, maxSockets)
 	if err != nil {
 		return message{err: err}
 	}
@@ -70,13 +97,24 @@ func closeAll(fds []int) {
 
 // sendFiles passes descriptors to init, in order.
 func sendFiles(control *os.File, files []*os.File) error {
+	conn, err := control.SyscallConn()
+	if err != nil {
+		return err
+	}
 	for len(files) > 0 {
 		n := min(len(files), wire.MaxFiles)
 		fds := make([]int, n)
 		for i := range fds {
 			fds[i] = int(files[i].Fd())
 		}
-		err := unix.Sendmsg(int(control.Fd()), wire.Frame(wire.TypeFiles, nil), unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+		var err error
+		closed := conn.Write(func(fd uintptr) bool {
+			err = unix.Sendmsg(int(fd), wire.Frame(wire.TypeFiles, nil), unix.UnixRights(fds...), nil, unix.MSG_NOSIGNAL)
+			return err != unix.EAGAIN
+		})
+		if closed != nil {
+			return closed
+		}
 		if err == unix.EPIPE || err == unix.ECONNRESET {
 			return nil // init is gone; listen says so, and what its last words were
 		}
@@ -111,16 +149,17 @@ func send(control *os.File, frame []byte) error {
 	if err != nil {
 		return err
 	}
-	// Control keeps the number from being another descriptor's when the run ends
+	// Write keeps the number from being another descriptor's when the run ends
 	// meanwhile: the plan must not go to somebody else's init.
-	go conn.Control(func(fd uintptr) {
+	go conn.Write(func(fd uintptr) bool {
 		for len(rest) > 0 {
 			n, err := unix.SendmsgN(int(fd), rest, nil, nil, unix.MSG_NOSIGNAL)
 			if err != nil && err != unix.EINTR {
-				return
+				return err != unix.EAGAIN
 			}
 			rest = rest[max(n, 0):]
 		}
+		return true
 	})
 	return nil
 }

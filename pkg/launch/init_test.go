@@ -45,7 +45,7 @@ func TestHangUp(t *testing.T) {
 	if status.ExitStatus() != 1 {
 		t.Errorf("init ended with %d, want 1", status.ExitStatus())
 	}
-	unix.Close(in.pidfd)
+	in.process.Close()
 	close(in.done)
 }
 

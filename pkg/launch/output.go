@@ -135,8 +135,10 @@ func (p *pump) drop(buf []byte) {
 		take = p.slowly(buf)
 	} else if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		defer null.Close()
+		from, to := int(p.from.Fd()), int(null.Fd())
+		unix.SetNonblock(from, false)
 		take = func() (int64, error) {
-			return unix.Splice(int(p.from.Fd()), nil, int(null.Fd()), nil, flood, 0)
+			return unix.Splice(from, nil, to, nil, flood, 0)
 		}
 	}
 	for {

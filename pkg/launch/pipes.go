@@ -25,18 +25,17 @@ func (s *session) pipes() (ours []*os.File, err error) {
 			closePipes(ours)
 			return nil, err
 		}
-		r, w := os.NewFile(uintptr(p[0]), "pipe"), os.NewFile(uintptr(p[1]), "pipe")
+		if i > 0 {
+			*num = b.AddFD(p[1], "pipe")
+			ours = append(ours, pollable(p[0], "pipe"))
+		} else {
+			*num = b.AddFD(p[0], "pipe")
+			s.stdin = pollable(p[1], "pipe")
+		}
 		if err := b.Identity.open(p[0]); err != nil {
-			closePipes(append(ours, r, w))
+			closePipes(ours)
 			return nil, errors.Join(lacksCap(err, "CHOWN", "to give the sandbox its pipes"), err)
 		}
-		if i > 0 {
-			*num = b.AddFile(w)
-			ours = append(ours, r)
-			continue
-		}
-		*num = b.AddFile(r)
-		s.stdin = w
 	}
 	return ours, nil
 }

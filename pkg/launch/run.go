@@ -123,13 +123,21 @@ func (s *session) overflow() { s.full <- struct{}{} }
 
 // reap waits for init. Its end is the end of everything in the PID namespace.
 func (s *session) reap() {
-	for {
+	defer close(s.reaped)
+	reaped := false
+	if conn, err := s.box.Init.process.SyscallConn(); err == nil {
+		conn.Read(func(uintptr) bool {
+			pid, err := unix.Wait4(s.pid, nil, unix.WNOHANG, &s.usage)
+			reaped = pid != 0 && err != unix.EINTR
+			return reaped
+		})
+	}
+	for !reaped { // a host without epoll's room, or an init that does not end
 		_, err := unix.Wait4(s.pid, nil, 0, &s.usage)
 		if err != unix.EINTR {
 			break
 		}
 	}
-	close(s.reaped)
 }
 
 // supervise keeps the clock until init is gone.

@@ -31,6 +31,7 @@ type Init struct {
 	began      time.Time
 	control    *os.File
 	pid, pidfd int
+	process    *os.File // of pidfd
 	err        error
 	ready      chan struct{} // closed when init runs, or err is set
 	done       chan struct{} // closed when it is nobody's any more
@@ -74,7 +75,7 @@ func (in *Init) clone(self string, id Identity, group int) error {
 		reapUnreachable(in.pid)
 		return err
 	}
-	in.control = os.NewFile(uintptr(pair[0]), "control")
+	in.control, in.process = pollable(pair[0], "control"), pollable(in.pidfd, "pidfd")
 	if err = sendIDs(in.control, &id); err != nil {
 		kill(in.pidfd)
 		await(in.pid)
@@ -138,7 +139,7 @@ func (in *Init) Cancel() {
 }
 
 func (in *Init) close() {
-	unix.Close(in.pidfd)
+	in.process.Close()
 	in.control.Close()
 }
 

@@ -12,7 +12,18 @@ import (
 // was taken over must not fill the table of the other. After an error no
 // descriptor is left open.
 func ReadFrameWithFiles(socket, limit, most int) (Type, []byte, []int, error) {
-	r := &rightsReader{socket: socket, most: most}
+	return ReadFrameBy(func(p, oob []byte) (n, oobn, flags int, err error) {
+		n, oobn, flags, _, err = unix.Recvmsg(socket, p, oob, unix.MSG_CMSG_CLOEXEC)
+		return n, oobn, flags, err
+	}, limit, most)
+}
+
+// Recv is recvmsg of a socket, with MSG_CMSG_CLOEXEC.
+type Recv func(p, oob []byte) (n, oobn, flags int, err error)
+
+// ReadFrameBy is ReadFrameWithFiles for who waits in another way than in the call.
+func ReadFrameBy(recv Recv, limit, most int) (Type, []byte, []int, error) {
+	r := &rightsReader{recv: recv, most: most}
 	t, body, err := ReadFrame(r, limit)
 	if err != nil {
 		for _, fd := range r.fds {
@@ -25,16 +36,16 @@ func ReadFrameWithFiles(socket, limit, most int) (Type, []byte, []int, error) {
 
 // rightsReader takes up the descriptors on its way.
 type rightsReader struct {
-	socket int
-	most   int
-	fds    []int
+	recv Recv
+	most int
+	fds  []int
 }
 
 func (r *rightsReader) Read(p []byte) (int, error) {
 	oob := make([]byte, unix.CmsgSpace(4*r.most))
-	n, oobn, flags, _, err := unix.Recvmsg(r.socket, p, oob, unix.MSG_CMSG_CLOEXEC)
+	n, oobn, flags, err := r.recv(p, oob)
 	for err == unix.EINTR {
-		n, oobn, flags, _, err = unix.Recvmsg(r.socket, p, oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, flags, err = r.recv(p, oob)
 	}
 	if err != nil {
 		return 0, err
