@@ -23,6 +23,7 @@ func (g *Group) Close() error {
 		return g.closeError
 	}
 	g.closed = true
+	defer own.Delete(prefix + g.opt.ID)
 	deadline := time.Now().Add(closeTime)
 	if g.usage >= 0 {
 		unix.Close(g.usage)

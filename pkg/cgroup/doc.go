@@ -155,6 +155,7 @@ func (f *Tree) Create(o Options, l Limits) (*Group, error) {
 	}
 	g := &Group{limits: l, opt: o, by: map[string]result.Enforcer{}, usage: -1}
 	g.run, g.init, g.box = noDir, noDir, noDir
+	own.Store(prefix+o.ID, true)
 	switch {
 	case t.version == 1:
 		err = g.createV1(t)

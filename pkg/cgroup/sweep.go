@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -37,6 +38,10 @@ func isRun(name string) bool {
 // made says that s is one or more of the letters.
 func made(s, letters string) bool { return s != "" && strings.Trim(s, letters) == "" }
 
+// own are the names of this process's living groups. Without them a session with
+// many sandboxes would try the locks of all of them at each start.
+var own sync.Map
+
 // Swept is what a sweep has found: directories, of which one run can have
 // several on cgroup v1.
 type Swept struct {
@@ -61,7 +66,7 @@ func (f *Tree) Sweep(o Options) (Swept, error) {
 	if err := validateParent(o.Parent); err != nil {
 		return Swept{}, err
 	}
-	s := &sweeper{tree: f.tree, deadline: time.Now().Add(sweepTime)}
+	s := &sweeper{tree: f.tree, live: map[string]bool{}, deadline: time.Now().Add(sweepTime)}
 	for _, parent := range f.tree.parents(o.Parent) {
 		for _, name := range subdirs(parent) {
 			if isRun(name) {
@@ -85,7 +90,7 @@ func SweepEverywhere(o Options) (Swept, error) {
 	if err != nil {
 		return Swept{}, err
 	}
-	s := &sweeper{tree: h.tree, deadline: time.Now().Add(everywhereTime)}
+	s := &sweeper{tree: h.tree, live: map[string]bool{}, deadline: time.Now().Add(everywhereTime)}
 	mounts := h.tree.v1
 	if h.tree.version == 2 {
 		mounts = []mount{*h.tree.v2}
@@ -100,6 +105,7 @@ func SweepEverywhere(o Options) (Swept, error) {
 type sweeper struct {
 	tree     *tree
 	deadline time.Time
+	live     map[string]bool // names: on v1 one creator has a group in each hierarchy
 	found    Swept
 	errs     []error
 }
@@ -126,6 +132,11 @@ func (s *sweeper) walk(parent string, depth int) {
 // one removes one group if its creator is dead. Each v1 directory has a lock of
 // its own, so a half-made or half-removed set is swept as well.
 func (s *sweeper) one(path string) {
+	name := path[strings.LastIndexByte(path, '/')+1:]
+	if _, ours := own.Load(name); ours || s.live[name] {
+		s.found.Live = append(s.found.Live, path)
+		return
+	}
 	fd, err := openAt(unix.AT_FDCWD, path, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return // gone, or another user's
@@ -135,6 +146,7 @@ func (s *sweeper) one(path string) {
 	switch err := lock(d); err {
 	case nil:
 	case unix.EWOULDBLOCK: // a living creator's, or another sweeper has it
+		s.live[name] = true
 		s.found.Live = append(s.found.Live, path)
 		return
 	default:
