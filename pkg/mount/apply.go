@@ -39,7 +39,7 @@ type Builder struct {
 
 	// The directory that the last operation worked in. Most operations come
 	// in runs of one directory, and a lookup is half of what each costs. It is
-	// forgotten with every mount, which may cover it.
+	// forgotten with a mount that covers it.
 	dir     int
 	dirPath string
 

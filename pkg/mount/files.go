@@ -1,7 +1,9 @@
 package mount
 
 import (
+	"path"
 	"strconv"
+	"strings"
 
 	"sandglass/pkg/wire"
 
@@ -54,9 +56,23 @@ func (b *Builder) parent(path string) (dir int, name string, err error) {
 	if err != nil {
 		return -1, "", err
 	}
-	b.forget()
-	b.dir, b.dirPath = dir, above
+	b.remember(dir, above)
 	return dir, name, nil
+}
+
+func (b *Builder) remember(dir int, path string) {
+	b.forget()
+	b.dir, b.dirPath = dir, path
+}
+
+// covered drops the remembered directory where a mount at target lies over it, or
+// over one on the way to it. Of a name that is not clean nobody knows.
+func (b *Builder) covered(target string) {
+	target = relative(target)
+	rest, found := strings.CutPrefix(b.dirPath, target)
+	if found && (rest == "" || rest[0] == '/') || target == "." || target != path.Clean(target) {
+		b.forget()
+	}
 }
 
 // forget drops the remembered directory.
@@ -191,6 +207,11 @@ func (b *Builder) mountPoint(mount int, target string) (int, error) {
 // writable mount it would stay behind in the caller's own directory.
 func (b *Builder) mustBeOurs(target string) error {
 	above := up(relative(target))
+	if b.dir < 0 || b.dirPath != above {
+		if fd, err := b.openat(above, unix.O_PATH|unix.O_DIRECTORY); err == nil {
+			b.remember(fd, above) // the mount point is made in it next
+		}
+	}
 	if b.dir >= 0 && b.dirPath == above {
 		return b.onRoot(b.dir, target)
 	}

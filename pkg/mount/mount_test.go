@@ -284,3 +284,24 @@ func TestCopyBound(t *testing.T) {
 		}
 	}
 }
+
+// TestCovered: a mount over the directory that is remembered, or over one on the
+// way to it, must have it looked up anew: what is made next would lie below it.
+func TestCovered(t *testing.T) {
+	for target, kept := range map[string]bool{
+		"/etc": false, "/etc/ssl": false, "/": false, "/etc/../etc": false, "//etc//ssl": false,
+		"/etc/ssl/certs": true, "/etcetera": true, "/etc/ss": true, "/usr": true,
+	} {
+		fd, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := New()
+		b.remember(fd, "etc/ssl")
+		b.covered(target)
+		if got := b.dir >= 0; got != kept {
+			t.Errorf("after a mount at %s the directory etc/ssl is remembered: %v, want %v", target, got, kept)
+		}
+		b.Close()
+	}
+}

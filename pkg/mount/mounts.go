@@ -200,7 +200,7 @@ func (b *Builder) attach(fd int, o *wire.Op) error {
 		return err
 	}
 	defer unix.Close(target)
-	b.forget()
+	b.covered(o.Target)
 	return moveMount(fd, target, "")
 }
 
@@ -219,7 +219,7 @@ func (b *Builder) filesystem(o *wire.Op, fstype string, opts []option) error {
 		return err
 	}
 	defer unix.Close(target)
-	b.forget()
+	b.covered(o.Target)
 	return moveMount(fd, target, "")
 }
 
