@@ -207,21 +207,20 @@ func (b *Builder) mountPoint(mount int, target string) (int, error) {
 // writable mount it would stay behind in the caller's own directory.
 func (b *Builder) mustBeOurs(target string) error {
 	above := up(relative(target))
-	if b.dir < 0 || b.dirPath != above {
-		if fd, err := b.openat(above, unix.O_PATH|unix.O_DIRECTORY); err == nil {
-			b.remember(fd, above) // the mount point is made in it next
-		}
-	}
 	if b.dir >= 0 && b.dirPath == above {
 		return b.onRoot(b.dir, target)
 	}
 	for path := above; ; path = up(path) {
-		fd, err := b.openat(path, unix.O_PATH)
+		fd, err := b.openat(path, unix.O_PATH|unix.O_DIRECTORY)
 		if err == unix.ENOENT && path != "." {
 			continue
 		}
 		if err != nil {
 			return explain(target, err)
+		}
+		if path == above {
+			b.remember(fd, above) // the mount point is made in it next
+			return b.onRoot(fd, target)
 		}
 		err = b.onRoot(fd, target)
 		unix.Close(fd)
