@@ -87,7 +87,7 @@ func (rb *ReadBack) checkNamespaces() error {
 }
 
 // limitNames are the lines of /proc/PID/limits, in units of setrlimit(2).
-var limitNames = map[int32]string{
+var limitNames = [...]string{
 	unix.RLIMIT_CORE: "Max core file size", unix.RLIMIT_NOFILE: "Max open files", unix.RLIMIT_FSIZE: "Max file size",
 	unix.RLIMIT_NPROC: "Max processes", unix.RLIMIT_STACK: "Max stack size", unix.RLIMIT_SIGPENDING: "Max pending signals",
 	unix.RLIMIT_MSGQUEUE: "Max msgqueue size", unix.RLIMIT_MEMLOCK: "Max locked memory",
@@ -97,10 +97,10 @@ var limitNames = map[int32]string{
 // checkLimits: neither of a limit's two values is above what was asked for.
 func (rb *ReadBack) checkLimits() error {
 	for _, r := range rb.promised.rlimits {
-		name := limitNames[r.Resource]
-		if name == "" {
+		if int(r.Resource) >= len(limitNames) || limitNames[r.Resource] == "" {
 			return fmt.Errorf("rlimit %d cannot be read back", r.Resource)
 		}
+		name := limitNames[r.Resource]
 		soft, hard, ok := limit(rb.limits, name)
 		if !ok {
 			return fmt.Errorf("the program's limits do not tell %q", name)

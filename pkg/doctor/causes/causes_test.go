@@ -270,7 +270,7 @@ func TestKind(t *testing.T) {
 // Every need has a remedy for every kind of container, none of which is
 // --privileged but where nothing less does.
 func TestOuter(t *testing.T) {
-	for kind, table := range map[string]map[need][]string{"docker": docker, "podman": podman, "kubernetes": kubernetes, "lxc": lxc, "oci": oci} {
+	for kind, table := range map[string]remedies{"docker": docker, "podman": podman, "kubernetes": kubernetes, "lxc": lxc, "oci": oci} {
 		for _, n := range []need{toRun, toMount, toMountAsRoot, unmaskProc, writableCgroups, ownCgroup} {
 			if len(table[n]) == 0 {
 				t.Errorf("%s has nothing for %d", kind, n)

@@ -15,7 +15,11 @@ const (
 	unmaskProc
 	writableCgroups
 	ownCgroup // that the container's root may write to, where that is not the host's root
+	needs
 )
+
+// remedies are by need. A map would be made at every start of the binary.
+type remedies [needs][]string
 
 // outer are the options with which a container is started so that sandglass runs
 // in it: those of the kind of container that this is, of all where nothing tells.
@@ -39,7 +43,7 @@ const others = " IMAGE   # the outer container, with its other flags"
 
 // The options of each kind. seccomp=unconfined and its like lift the outer
 // profile for everything in that container, --cap-add one capability.
-var docker = map[need][]string{
+var docker = remedies{
 	toRun: {"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined --security-opt systempaths=unconfined" +
 		" --security-opt writable-cgroups=true --cgroupns private" + others},
 	toMount:       {"docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined" + others},
@@ -52,7 +56,7 @@ var docker = map[need][]string{
 	ownCgroup: {"docker run --security-opt writable-cgroups=true --cgroupns private IMAGE   # the outer container, with its other flags: by root's Docker, or one that systemd runs for a user"},
 }
 
-var podman = map[need][]string{
+var podman = remedies{
 	toRun:           {"podman run --security-opt seccomp=unconfined --security-opt label=disable --security-opt unmask=ALL" + others},
 	toMount:         {"podman run --security-opt seccomp=unconfined --security-opt label=disable" + others},
 	toMountAsRoot:   {"podman run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt label=disable" + others},
@@ -64,7 +68,7 @@ var podman = map[need][]string{
 
 const podNote = "   # of the pod, with its other fields"
 
-var kubernetes = map[need][]string{
+var kubernetes = remedies{
 	toRun: {"spec: {hostUsers: false, containers: [{securityContext: {procMount: Unmasked, seccompProfile: {type: Unconfined}," +
 		" appArmorProfile: {type: Unconfined}}}]}" + podNote},
 	toMount:       {"securityContext: {seccompProfile: {type: Unconfined}, appArmorProfile: {type: Unconfined}}" + podNote},
@@ -79,7 +83,7 @@ var kubernetes = map[need][]string{
 
 const nesting = "lxc config set NAME security.nesting true && lxc restart NAME   # LXD and Incus (there the command is incus)"
 
-var lxc = map[need][]string{
+var lxc = remedies{
 	toRun:           {nesting, "echo 'lxc.include = /usr/share/lxc/config/nesting.conf' >>/var/lib/lxc/NAME/config   # plain LXC", "pct set VMID --features nesting=1   # Proxmox"},
 	toMount:         {nesting},
 	toMountAsRoot:   {nesting},
@@ -99,7 +103,7 @@ const (
 	adminAsWell = `.process.capabilities[] += ["CAP_SYS_ADMIN"]`
 )
 
-var oci = map[need][]string{
+var oci = remedies{
 	toRun:           {"jq 'del(" + noSeccomp + ", " + noMasks + ") | " + rwCgroup + "'" + bundle},
 	toMount:         {"jq 'del(" + noSeccomp + ")'" + bundle},
 	toMountAsRoot:   {"jq 'del(" + noSeccomp + ") | " + adminAsWell + "'" + bundle},
@@ -127,7 +131,7 @@ func (h host) together(first, second []string) []string {
 
 // isOuter: a hint that says how to start the outer container.
 func isOuter(hint string) bool {
-	for _, table := range []map[need][]string{docker, podman, kubernetes, lxc, oci} {
+	for _, table := range []remedies{docker, podman, kubernetes, lxc, oci} {
 		for _, list := range table {
 			if slices.Contains(list, hint) {
 				return true

@@ -55,13 +55,13 @@ func (h host) status(field string) string {
 func (h host) filtered() bool { return h.status("Seccomp") == "2" }
 
 // capBits are the capabilities that are asked for.
-var capBits = map[string]uint{"CHOWN": 0, "DAC_OVERRIDE": 1, "KILL": 5, "SETGID": 6, "SETUID": 7, "SETPCAP": 8, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "SETFCAP": 31}
+var capBits = [...]string{0: "CHOWN", 1: "DAC_OVERRIDE", 5: "KILL", 6: "SETGID", 7: "SETUID", 8: "SETPCAP", 19: "SYS_PTRACE", 21: "SYS_ADMIN", 31: "SETFCAP"}
 
 // has says whether this process has a capability in the namespace that it is in.
 func (h host) has(name string) bool {
 	set, err := strconv.ParseUint(h.status("CapEff"), 16, 64)
-	bit, known := capBits[name]
-	return err == nil && known && set&(1<<bit) != 0
+	bit := slices.Index(capBits[:], name)
+	return err == nil && name != "" && bit >= 0 && set&(1<<bit) != 0
 }
 
 func (h host) appArmorRestricts() bool {

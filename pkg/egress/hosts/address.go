@@ -3,6 +3,7 @@ package hosts
 import (
 	"net/netip"
 	"strings"
+	"sync"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/egress/names"
@@ -34,7 +35,7 @@ func addrRule(value, host string, port uint16) (Rule, error) {
 	if err := checkPrefix(value, prefix, port); err != nil {
 		return Rule{}, err
 	}
-	for _, t := range taken {
+	for _, t := range taken() {
 		if t.prefix.Overlaps(prefix) && (t.port == 0 || t.port == port) {
 			return Rule{}, refuse("%s cannot be reached: %s", word(value), t.why)
 		}
@@ -74,24 +75,29 @@ func checkPrefix(value string, p netip.Prefix, port uint16) *refusal.Error {
 	return nil
 }
 
-// taken are addresses that no TCP connection goes to, and those that mean
-// something else inside: a rule for one would look as if it did something.
-var taken = []struct {
+// reserved is what no rule may be about.
+type reserved struct {
 	prefix netip.Prefix
 	port   uint16 // 0: all
 	why    string
-}{
-	{v4(0, 0, 0, 0, 8), 0, "0.0.0.0/8 is no host"},
-	{v4(224, 0, 0, 0, 4), 0, "224.0.0.0/4 is multicast"},
-	{v4(255, 255, 255, 255, 32), 0, "255.255.255.255 is broadcast"},
-	{netip.PrefixFrom(netip.IPv6Unspecified(), 128), 0, "it is no host"},
-	{v6(0xfe, 0x80, 10), 0, "fe80::/10 needs a zone, an address of one link"},
-	{v6(0xff, 0, 8), 0, "ff00::/8 is multicast"},
-	{names.V4, 0, names.V4.String() + " stands for the listed names inside"},
-	{names.V6, 0, names.V6.String() + " stands for the listed names inside"},
-	{v4(127, 0, 0, 1, 32), 53, "127.0.0.1:53 is the sandbox's own resolver inside"},
-	{netip.PrefixFrom(netip.IPv6Loopback(), 128), 53, "[::1]:53 is the sandbox's own resolver inside"},
 }
+
+// taken are addresses that no TCP connection goes to, and those that mean
+// something else inside: a rule for one would look as if it did something.
+var taken = sync.OnceValue(func() []reserved {
+	return []reserved{
+		{v4(0, 0, 0, 0, 8), 0, "0.0.0.0/8 is no host"},
+		{v4(224, 0, 0, 0, 4), 0, "224.0.0.0/4 is multicast"},
+		{v4(255, 255, 255, 255, 32), 0, "255.255.255.255 is broadcast"},
+		{netip.PrefixFrom(netip.IPv6Unspecified(), 128), 0, "it is no host"},
+		{v6(0xfe, 0x80, 10), 0, "fe80::/10 needs a zone, an address of one link"},
+		{v6(0xff, 0, 8), 0, "ff00::/8 is multicast"},
+		{names.V4, 0, names.V4.String() + " stands for the listed names inside"},
+		{names.V6, 0, names.V6.String() + " stands for the listed names inside"},
+		{v4(127, 0, 0, 1, 32), 53, "127.0.0.1:53 is the sandbox's own resolver inside"},
+		{netip.PrefixFrom(netip.IPv6Loopback(), 128), 53, "[::1]:53 is the sandbox's own resolver inside"},
+	}
+})
 
 func v4(a, b, c, d byte, bits int) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom4([4]byte{a, b, c, d}), bits)
