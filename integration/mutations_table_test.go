@@ -123,7 +123,7 @@ var mutations = []mutation{
 	{control: "locked files unlocked", pkg: "cli", fail: []string{"TestOutLocked"}, edits: []edit{
 		{"pkg/artifacts/pin.go", "st.Mode&bits == bits {", "true {"}}},
 	{control: "streams are pipes", fail: []string{"TestStreamsAreNotTheCallersOwn"}, edits: []edit{
-		{"pkg/launch/pipes.go", "			*num = b.AddFile(w)\n", "			*num = b.AddFile(w)\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
+		{"pkg/launch/pipes.go", "			*num = b.AddFD(p[1], \"pipe\")\n", "			*num = b.AddFD(p[1], \"pipe\")\n			if f, ok := b.Stdout.(*os.File); ok && i == 1 {\n				n, _ := unix.Dup(int(f.Fd()))\n				*num = b.AddFD(n, \"caller's\")\n			}\n"}}},
 	{control: "terminal of the sandbox's own", pkg: "tty", fail: []string{"TestTerminalInside", "TestCallersTerminalIsNotInside"}, edits: []edit{
 		{"pkg/launch/pipes.go", "		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = wire.NoFD, wire.NoFD, wire.NoFD\n",
 			"		b.Config.Terminal = false\n		n, _ := unix.Dup(0)\n		host := b.AddFD(n, \"caller's\")\n		b.Config.Stdin, b.Config.Stdout, b.Config.Stderr = host, host, host\n"}}},

@@ -46,6 +46,7 @@ func Boot(self string, id Identity, g *cgroup.Group) *Init {
 		group = g.InitFD()
 	}
 	go in.hold(self, id, group)
+	runtime.Gosched() // it first: planning has time, everything inside waits for the clone
 	return in
 }
 
@@ -197,8 +198,21 @@ func initCalls(id Identity, control int) *sys.Calls {
 	for _, n := range need {
 		c.Add("ambient capabilities", unix.SYS_PRCTL, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, n, 0, 0)
 	}
+	fewFiles(c)
 	descriptors(c, control)
 	return c
+}
+
+// fewFiles keeps Go's runtime from looking for a CPU limit when init starts, which
+// it does whatever GODEBUG and GOMAXPROCS say: it reads the cgroup's name and all
+// mounts of the host for it. With no descriptor beyond init's own it cannot, and
+// does without. Before anything else is opened package syscall raises the limit to
+// the hard one, as it does in every Go program.
+func fewFiles(c *sys.Calls) {
+	var now unix.Rlimit
+	if unix.Getrlimit(unix.RLIMIT_NOFILE, &now) == nil {
+		c.Rlimit("few files", unix.RLIMIT_NOFILE, min(boxinit.ControlFD+1, now.Cur), now.Max)
+	}
 }
 
 func takeIDs(c *sys.Calls, id Identity) {
