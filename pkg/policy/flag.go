@@ -1,6 +1,9 @@
 package policy
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Flag is one option of run and plan. The flag package of the standard library
 // is not used: it has no short forms, no grouped -it and no reasons to refuse.
@@ -32,14 +35,10 @@ const (
 // RunFlags are the flags of sandglass run and plan, refused ones included. The
 // table is made on each call: init pays for package-level work in every sandbox.
 func RunFlags() []Flag {
-	var all []Flag
-	for _, part := range [][]Flag{
+	return slices.Concat(
 		programFlags(), fileFlags(), limitFlags(), ioFlags(),
 		isolationFlags(), networkFlags(), resultFlags(), alwaysFlags(), refusedFlags(),
-	} {
-		all = append(all, part...)
-	}
-	return all
+	)
 }
 
 // long and short find a flag by name; nil when there is none.

@@ -125,7 +125,7 @@ func (h Host) flagsFirst(p *Parsed, name string, words []string) error {
 			Hint("%s -- %s   # the command, not the image of its name", p.Spec.Flags(), shellWords(append([]string{name}, words...)))
 	}
 	trial := Parsed{Spec: Default(), ResultFD: -1, pending: &pending{given: map[string]string{}}}
-	r := reader{p: &trial, table: RunFlags(), command: "run"}
+	r := reader{p: &trial, table: RunFlags, command: "run"}
 	after, verbatim, err := r.flags(words)
 	moved := words[:len(words)-len(after)]
 	if verbatim {

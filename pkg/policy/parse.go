@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -97,13 +98,16 @@ const learnCommand = "profile learn"
 // the last would win silently, and a wrapper's limit be undone by what follows.
 func (h Host) Parse(command string, args []string) (Parsed, error) {
 	p := Parsed{Spec: Default(), ResultFD: -1, pending: &pending{given: map[string]string{}}}
-	r := reader{p: &p, table: RunFlags(), command: command}
-	switch command {
-	case "plan":
-		r.table = append(r.table, PlanFlags()...)
-	case learnCommand:
-		r.table = append(r.table, LearnFlags()...)
-	}
+	r := reader{p: &p, command: command}
+	r.table = sync.OnceValue(func() []Flag {
+		switch command {
+		case "plan":
+			return append(RunFlags(), PlanFlags()...)
+		case learnCommand:
+			return append(RunFlags(), LearnFlags()...)
+		}
+		return RunFlags()
+	})
 	rest, verbatim, err := r.flags(args)
 	if err == nil && p.Help {
 		return Parsed{Help: true, ResultFD: -1}, nil
@@ -142,7 +146,7 @@ func (p *Parsed) same(key, v string, set func(*Parsed, string) error) error {
 // reader walks the arguments.
 type reader struct {
 	p       *Parsed
-	table   []Flag
+	table   func() []Flag // made when the first flag comes
 	command string
 	args    []string
 }
@@ -177,7 +181,7 @@ func (r *reader) flags(args []string) (rest []string, verbatim bool, err error) 
 
 func (r *reader) long(a string) error {
 	name, value, has := strings.Cut(a, "=")
-	f := long(r.table, name)
+	f := long(r.table(), name)
 	if f == nil {
 		return r.unknown("--"+name, name)
 	}
@@ -186,12 +190,12 @@ func (r *reader) long(a string) error {
 
 // short reads -m256m, -m 256m, -m=256m and groups of letters such as -qi.
 func (r *reader) short(a string) error {
-	if name, _, _ := strings.Cut(a, "="); len(name) > 1 && long(r.table, name) != nil {
+	if name, _, _ := strings.Cut(a, "="); len(name) > 1 && long(r.table(), name) != nil {
 		return refusal.Newf("-%s: a long flag takes two dashes", name).Hint("--%s", name)
 	}
 	for i := 0; i < len(a); i++ {
 		name, after := a[i:i+1], a[i+1:]
-		f := short(r.table, name)
+		f := short(r.table(), name)
 		if f == nil {
 			return r.unknown("-"+a, a)
 		}
@@ -244,7 +248,7 @@ func (r *reader) refuse(f *Flag, shown, value string, has bool) error {
 
 func (r *reader) unknown(shown, name string) error {
 	e := refusal.Newf("unknown flag %s", quote(shown))
-	if near := nearest(r.table, name); near != "" {
+	if near := nearest(r.table(), name); near != "" {
 		e.Hint("did you mean --%s?", near)
 	}
 	return e.Hint("sandglass %s --help", r.command)

@@ -3,6 +3,7 @@ package policy
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"sandglass/internal/refusal"
@@ -64,7 +65,7 @@ func ParseSession(args []string, running int64) (Session, error) {
 
 func (h Host) parseSession(args []string, running int64) (Session, error) {
 	p := Parsed{Spec: Default(), ResultFD: -1, MaxRunning: running, MaxQueued: 256, WarmAge: defaultAge, pending: &pending{given: map[string]string{}}}
-	r := reader{p: &p, table: append(without(RunFlags(), notInSession), SessionFlags()...), command: sessionCommand}
+	r := reader{p: &p, table: sync.OnceValue(func() []Flag { return append(without(RunFlags(), notInSession), SessionFlags()...) }), command: sessionCommand}
 	rest, _, err := r.flags(args)
 	switch {
 	case err != nil:
@@ -151,7 +152,7 @@ func (d *Defaults) Spec(r Request) (Spec, error) {
 	if r.Keep != 0 {
 		s.Keep, s.Limits.OutBytes = true, r.Keep
 	}
-	read := reader{p: &p, table: without(RunFlags(), notInSession, notInRequest), command: sessionCommand}
+	read := reader{p: &p, table: sync.OnceValue(func() []Flag { return without(RunFlags(), notInSession, notInRequest) }), command: sessionCommand}
 	for _, o := range r.Options {
 		if err := read.option(o); err != nil {
 			return Spec{}, err
@@ -177,7 +178,7 @@ func (d *Defaults) Spec(r Request) (Spec, error) {
 // option sets one flag of a request.
 func (r *reader) option(o Option) error {
 	name := "--" + o.Name
-	f := long(r.table, o.Name)
+	f := long(r.table(), o.Name)
 	if f == nil {
 		return r.unknown(name, o.Name)
 	}
