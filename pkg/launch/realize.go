@@ -2,6 +2,7 @@ package launch
 
 import (
 	"os"
+	"slices"
 	"syscall"
 
 	"sandglass/internal/refusal"
@@ -19,6 +20,7 @@ import (
 func (b *Box) Realize(items []rootfs.Item) error {
 	r := &realizer{box: b, idmap: -1}
 	defer r.close()
+	b.Config.Mounts = slices.Grow(b.Config.Mounts, len(items))
 	for i := range items {
 		op, err := r.one(&items[i])
 		if err != nil {

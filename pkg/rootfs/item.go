@@ -106,7 +106,7 @@ const (
 // Plan lists the operations in order: what is read-only first, then one
 // recursive freeze, then what must stay writable or is a device.
 func Plan(in Input) ([]Item, error) {
-	p := &planner{in: in}
+	p := &planner{in: in, items: make([]Item, 0, 192)} // what a default run has room in
 	p.root()
 	if err := p.view(); err != nil {
 		return nil, err

@@ -45,8 +45,9 @@ func (e *encoder) strings(v []string) {
 // decoder reads what encoder wrote. The first error sticks; a length is checked
 // against what is left before anything is allocated for it.
 type decoder struct {
-	b   []byte
-	bad bool
+	b    []byte
+	text string // all of it once more, for a message with many strings: they share it
+	bad  bool
 }
 
 func (d *decoder) uint() uint64 {
@@ -106,7 +107,14 @@ func (d *decoder) bytes() []byte {
 	return v
 }
 
-func (d *decoder) string() string { return string(d.bytes()) }
+func (d *decoder) string() string {
+	v := d.bytes()
+	if d.text == "" {
+		return string(v)
+	}
+	end := len(d.text) - len(d.b)
+	return d.text[end-len(v) : end]
+}
 
 // count reads the length of a list whose elements take at least one byte each.
 func (d *decoder) count() int {
@@ -200,9 +208,11 @@ func (o *Op) encode(e *encoder) {
 
 // DecodeConfig is the inverse of Encode.
 func DecodeConfig(b []byte) (*Config, error) {
-	d := &decoder{b: b}
+	d := &decoder{b: b, text: string(b)}
 	c := &Config{Hostname: d.string()}
-	for n := d.count(); n > 0 && !d.bad; n-- {
+	n := d.count()
+	c.Mounts = make([]Op, 0, min(n, len(d.b)/leastOp))
+	for ; n > 0 && !d.bad; n-- {
 		c.Mounts = append(c.Mounts, decodeOp(d))
 	}
 	c.Loopback = d.bool()
@@ -234,6 +244,9 @@ func DecodeConfig(b []byte) (*Config, error) {
 	}
 	return c, nil
 }
+
+// leastOp is how many bytes an Op takes at least: one for each field.
+const leastOp = 13
 
 func decodeOp(d *decoder) Op {
 	return Op{
