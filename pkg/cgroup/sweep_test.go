@@ -5,6 +5,9 @@ import (
 	"os/exec"
 	"slices"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Only what NewID has named is ever swept.
@@ -149,5 +152,35 @@ func TestSweepEverywhere(t *testing.T) {
 	}
 	if p.out.Scan() { // the pipe ends when the process inside is dead
 		t.Errorf("unexpected line %q", p.out.Text())
+	}
+}
+
+// TestSweepAsksACreatorOnce: who holds one of its groups holds all of that name, and
+// this process's own are not tried at all.
+func TestSweepAsksACreatorOnce(t *testing.T) {
+	base := t.TempDir()
+	const name, mine = prefix + "1-2-3", prefix + "4-5-6"
+	for _, dir := range []string{"memory/" + name, "pids/" + name, "pids/" + mine} {
+		if err := os.MkdirAll(base+"/"+dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	held, err := unix.Open(base+"/memory/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(held)
+	if err := unix.Flock(held, unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	own.Store(mine, true)
+	defer own.Delete(mine)
+	s := &sweeper{tree: &tree{version: 1}, live: map[string]bool{}, deadline: time.Now().Add(time.Second)}
+	want := []string{base + "/memory/" + name, base + "/pids/" + name, base + "/pids/" + mine}
+	for _, path := range want {
+		s.one(path) // nobody holds the lock of the last two: they would be removed
+	}
+	if !slices.Equal(s.found.Live, want) || len(s.found.Removed) > 0 || len(s.errs) > 0 {
+		t.Errorf("the sweep says %+v, %v; want all of %q alive", s.found, s.errs, want)
 	}
 }
