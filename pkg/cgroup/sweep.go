@@ -146,7 +146,9 @@ func (s *sweeper) one(path string) {
 	switch err := lock(d); err {
 	case nil:
 	case unix.EWOULDBLOCK: // a living creator's, or another sweeper has it
-		s.live[name] = true
+		// Who has lost one group is dead, and it is another sweeper.
+		gone := func(p string) bool { return strings.HasSuffix(p, "/"+name) }
+		s.live[name] = !slices.ContainsFunc(s.found.Removed, gone)
 		s.found.Live = append(s.found.Live, path)
 		return
 	default:
