@@ -101,7 +101,8 @@ func readToken(path string) ([]byte, error) {
 	if path != "" {
 		f, err := os.Open(path)
 		if err != nil {
-			return nil, refusal.Newf("mcp: --token-file: %v", err)
+			return nil, refusal.Newf("mcp: --token-file: %v", err).
+				Hint("umask 077; head -c 32 /dev/urandom | base64 >%s", refusal.Shell(path))
 		}
 		defer f.Close()
 		st, err := f.Stat()

@@ -17,6 +17,7 @@ import (
 
 	"sandglass/internal/deliver"
 	"sandglass/internal/refusal"
+	"sandglass/pkg/result"
 	"sandglass/pkg/sessionclient"
 	"sandglass/pkg/verbs"
 )
@@ -44,6 +45,9 @@ func run(args []string) int {
 	if err != nil {
 		return fail(err)
 	}
+	if err := try(ctx, first); err != nil {
+		return fail(err)
+	}
 	t, err := newTools(o, b, first.Hello.Languages)
 	if err != nil {
 		return fail(err)
@@ -57,14 +61,27 @@ func run(args []string) int {
 		}()
 		err = serveStdio(ctx, t)
 	}
-	var sig signalled
-	if errors.As(context.Cause(ctx), &sig) {
+	if sig := (signalled{}); errors.As(context.Cause(ctx), &sig) {
 		return 128 + int(sig.Signal)
 	}
 	if err != nil {
 		return fail(err)
 	}
 	return 0
+}
+
+// try runs a command that every host has: what is refused or fails whatever a call
+// asks for, such as a limit that this host cannot hold, is told to the operator, who
+// can do something about it. A program that an image lacks is no such thing.
+func try(ctx context.Context, c *sessionclient.Client) error {
+	res, err := c.Run(ctx, sessionclient.Request{Command: []string{"true"}, Options: map[string]any{"entrypoint": ""}}, nil)
+	if e := new(sessionclient.Error); errors.As(err, &e) && (e.ExitCode == 126 || e.ExitCode == 127) {
+		return nil
+	}
+	if err == nil && res.Outcome == result.Failed {
+		err = &sessionclient.Error{What: res.Error, Hints: res.Hints, ExitCode: refusal.ExitRefused}
+	}
+	return err
 }
 
 // untilSignal ends the context with the first signal that ends a server, unless the
@@ -89,6 +106,9 @@ func (s signalled) Error() string { return s.Signal.String() }
 
 // fail prints an error as sandglass does: one line, and hints to paste.
 func fail(err error) int {
+	if sig := (signalled{}); errors.As(err, &sig) {
+		return 128 + int(sig.Signal) // while it was starting
+	}
 	hints := []string{"sandglass mcp --help"}
 	var r *refusal.Error
 	var e *sessionclient.Error

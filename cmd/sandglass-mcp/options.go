@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -44,7 +47,7 @@ func parse(args []string) (*options, error) {
 	if err := o.split(args); err != nil {
 		return nil, err
 	}
-	s, err := policy.ParseSession(o.session, int64(runtime.NumCPU()))
+	s, err := policy.ParseServer("mcp", verbs.Find("mcp").Flags, o.session, int64(runtime.NumCPU()))
 	switch {
 	case err != nil:
 		return nil, err
@@ -57,6 +60,9 @@ func parse(args []string) (*options, error) {
 	}
 	if o.sandglass == "" {
 		o.sandglass = beside()
+	}
+	if _, err := exec.LookPath(o.sandglass); err != nil {
+		return nil, refusal.Newf("mcp: there is no sandglass to start: %v", err).Hint("sandglass mcp --sandglass FILE   # where sandglass is")
 	}
 	return o, nil
 }
@@ -82,7 +88,14 @@ func (o *options) split(args []string) error {
 			value, args = args[0], args[1:]
 		}
 		if err := o.set(name, value); err != nil {
-			return refusal.Newf("mcp: --%s: %v", name, err).Hint("sandglass mcp --help")
+			e := refusal.Newf("mcp: --%s: %v", name, err)
+			if r := new(refusal.Error); errors.As(err, &r) {
+				e.Hints = r.Hints
+			}
+			if len(e.Hints) == 0 {
+				e.Hint("sandglass mcp --help")
+			}
+			return e
 		}
 	}
 	return nil
@@ -125,12 +138,26 @@ func (o *options) set(name, value string) (err error) {
 		}
 	case "ceiling":
 		name, value, has := strings.Cut(value, "=")
-		if !has || !slices.ContainsFunc(limitFields, func(f limitField) bool { return f.flag == name }) {
-			return refusal.Newf("it is no limit that a model may choose: timeout=60s, memory=1g, disk=256m, cpus=2, pids-limit=128")
+		if !slices.ContainsFunc(limitFields, func(f limitField) bool { return f.flag == name }) {
+			return noLimit(name)
+		}
+		if !has {
+			return refusal.Newf("%s has no value", name).Hint("--ceiling %s=VALUE", name)
 		}
 		o.ceilings = append(o.ceilings, policy.Option{Name: name, Values: []string{value}})
 	}
 	return err
+}
+
+// noLimit refuses a ceiling of what is no field, by the name that was meant.
+func noLimit(name string) error {
+	e := refusal.Newf("%s is no limit that a model may choose", refusal.Word(name))
+	for _, f := range limitFields {
+		if policy.Near(name, f.flag) {
+			e.Hint("did you mean --ceiling %s=VALUE?", f.flag)
+		}
+	}
+	return e.Hint("--ceiling timeout=60s   # or memory=1g, disk=256m, cpus=2, pids-limit=128")
 }
 
 // judge finds what could never work, or would give the model more than was meant.
@@ -153,6 +180,11 @@ func (o *options) judge() error {
 	}
 	if o.artifacts > policy.MaxKept {
 		return refusal.Newf("mcp: --artifacts: at most %s", policy.FormatSize(policy.MaxKept)).Hint("--artifacts %s", policy.FormatSize(policy.MaxKept))
+	}
+	if port := o.http[strings.LastIndexByte(o.http, ':')+1:]; o.http != "" {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return refusal.Newf("mcp: --http %s: the port is no number between 0 and 65535", refusal.Word(o.http)).Hint("sandglass mcp --http 127.0.0.1:8080")
+		}
 	}
 	if o.http == "" && (o.tokenFile != "" || len(o.origins)+len(o.hostNames) > 0) {
 		return refusal.Newf("mcp: --token-file, --origin and --http-host are for --http").Hint("sandglass mcp --http 127.0.0.1:8080")

@@ -105,21 +105,26 @@ func TestOperatorsMistakes(t *testing.T) {
 		want  string
 	}{
 		{[]string{"--ceiling", "timeout=5s"}, "the ceiling of timeout is below"},
-		{[]string{"--ceiling", "output-limit=5m"}, "no limit that a model may choose"},
-		{[]string{"--ceiling", "memory"}, "no limit that a model may choose"},
+		{[]string{"--ceiling", "output-limit=5m"}, "output-limit is no limit that a model may choose"},
+		{[]string{"--ceiling", "tmeout=5m"}, "tmeout is no limit that a model may choose\nhint: did you mean --ceiling timeout=VALUE?\n"},
+		{[]string{"--ceiling", "memory"}, "memory has no value\nhint: --ceiling memory=VALUE\n"},
 		{[]string{"--network", "none", "--offer-host", "example.org"}, "--network none"},
 		{[]string{"--offer-host", "not a host"}, "--allow-host"},
 		{[]string{"--artifacts", "1g"}, "at most 8m"},
-		{[]string{"--token", token}, "unknown flag"},
+		{[]string{"--token", token}, "unknown flag \"--token\"\nhint: did you mean --token-file?\nhint: sandglass mcp --help\n"},
 		{[]string{"--token-file", "/x"}, "are for --http"},
 		{[]string{"--privileged"}, "--privileged"},
 		{[]string{"--http"}, "needs a value"},
 		{[]string{"--http", "nowhere:x"}, "--http"},
-		{[]string{"python", "x.py"}, "a program comes with a request"},
+		{[]string{"python", "x.py"}, "mcp: a program comes with a request, not here: \"python x.py\"\nhint: sandglass mcp --help\n"},
+		{[]string{"--out", "x"}, "\nhint: sandglass mcp --help\n"},
+		{[]string{"--http", "99999", "--token-file", "/nonexistent"}, "--http 99999: the port is no number between 0 and 65535"},
+		// What every call would be refused for, and only an attempt shows.
+		{[]string{"--cgroup-parent", "/nonexistent"}, "/nonexistent"},
 		{[]string{"--http", "0", "--token-file", tokenFile(t, who, token, 0o644)}, "its owner alone may read"},
 		{[]string{"--http", "0", "--token-file", tokenFile(t, who, "short", 0o600)}, "shorter than 16"},
 		{[]string{"--http", "0", "--token-file", tokenFile(t, who, "", 0o600)}, "needs a bearer token"},
-		{[]string{"--http", "0", "--token-file", "/nonexistent"}, "no such file"},
+		{[]string{"--http", "0", "--token-file", "/nonexistent"}, "no such file or directory\nhint: umask 077; head -c 32 /dev/urandom | base64 >/nonexistent\n"},
 		{[]string{"--sandglass", "/nonexistent"}, "given twice"},
 	} {
 		cmd := command(t, who, x.flags...)
@@ -127,6 +132,10 @@ func TestOperatorsMistakes(t *testing.T) {
 		if cmd.ProcessState.ExitCode() != 125 || !strings.Contains(string(text), x.want) || !strings.HasPrefix(string(text), "sandglass: error: ") || !strings.Contains(string(text), "\nhint: ") {
 			t.Errorf("%q: %v %s, want %q", x.flags, err, text, x.want)
 		}
+	}
+	lone := who.Command(testkit.MCPServer(t), "--sandglass", "/nonexistent/sandglass")
+	if text, err := lone.CombinedOutput(); lone.ProcessState.ExitCode() != 125 || !strings.Contains(string(text), "no such file or directory\nhint: sandglass mcp --sandglass FILE") {
+		t.Errorf("without sandglass: %v %s", err, text)
 	}
 	cmd := command(t, who, "--http", "0")
 	cmd.Env = cmd.Env[:len(cmd.Env)-1]

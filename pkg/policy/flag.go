@@ -62,7 +62,7 @@ func short(flags []Flag, letter string) *Flag {
 
 // nearest is the accepted flag that name was most likely meant to be, or "".
 func nearest(flags []Flag, name string) string {
-	best, least := "", 1+max(1, len(name)/3)
+	best, least := "", 1+max(1, len(name)/3) // as Near
 	for _, f := range flags {
 		if f.Refused != "" || f.Help == "" {
 			continue
@@ -80,6 +80,9 @@ func nearest(flags []Flag, name string) string {
 	}
 	return best
 }
+
+// Near says whether one word was likely meant to be the other.
+func Near(typed, word string) bool { return distance(typed, word) <= max(1, len(typed)/3) }
 
 // distance is the edit distance of two short words.
 func distance(a, b string) int {

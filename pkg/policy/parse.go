@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -147,6 +148,7 @@ func (p *Parsed) same(key, v string, set func(*Parsed, string) error) error {
 type reader struct {
 	p       *Parsed
 	table   func() []Flag // made when the first flag comes
+	own     []Flag        // others that the command reads itself
 	command string
 	args    []string
 }
@@ -248,7 +250,7 @@ func (r *reader) refuse(f *Flag, shown, value string, has bool) error {
 
 func (r *reader) unknown(shown, name string) error {
 	e := refusal.Newf("unknown flag %s", quote(shown))
-	if near := nearest(r.table(), name); near != "" {
+	if near := nearest(slices.Concat(r.table(), r.own), name); near != "" {
 		e.Hint("did you mean --%s?", near)
 	}
 	return e.Hint("sandglass %s --help", r.command)

@@ -64,8 +64,19 @@ func ParseSession(args []string, running int64) (Session, error) {
 }
 
 func (h Host) parseSession(args []string, running int64) (Session, error) {
+	return h.parseServer(sessionCommand, nil, args, running)
+}
+
+// ParseServer does so for a command that takes the flags of a session and has some
+// of its own: hints name that command, and its flags.
+func ParseServer(command string, own []Flag, args []string, running int64) (Session, error) {
+	return OSHost().parseServer(command, own, args, running)
+}
+
+func (h Host) parseServer(command string, own []Flag, args []string, running int64) (Session, error) {
 	p := Parsed{Spec: Default(), ResultFD: -1, MaxRunning: running, MaxQueued: 256, WarmAge: defaultAge, pending: &pending{given: map[string]string{}}}
-	r := reader{p: &p, table: sync.OnceValue(func() []Flag { return append(without(RunFlags(), notInSession), SessionFlags()...) }), command: sessionCommand}
+	table := sync.OnceValue(func() []Flag { return append(without(command, notInSession), SessionFlags()...) })
+	r := reader{p: &p, table: table, own: own, command: command}
 	rest, _, err := r.flags(args)
 	switch {
 	case err != nil:
@@ -73,8 +84,8 @@ func (h Host) parseSession(args []string, running int64) (Session, error) {
 	case p.Help:
 		return Session{Help: true}, nil
 	case len(rest) > 0 || p.pending.stdin:
-		return Session{}, refusal.Newf("session: a program comes with a request, not here: %s", quote(strings.Join(rest, " "))).
-			Hint("sandglass session --help")
+		return Session{}, refusal.Newf("%s: a program comes with a request, not here: %s", command, quote(strings.Join(rest, " "))).
+			Hint("sandglass %s --help", command)
 	}
 	s := Session{Defaults: &Defaults{base: p, host: h}, Running: p.MaxRunning, Queued: p.MaxQueued, Warm: p.Warm, WarmAge: p.WarmAge}
 	if s.Running < 1 || s.Running > maxRunning {
@@ -131,12 +142,13 @@ var notInRequest = [][2]string{
 	{"cgroup-parent", "the session's own command line says it for all runs"},
 }
 
-// without is the table with some flags refused.
-func without(table []Flag, lists ...[][2]string) []Flag {
+// without is the table of run with some flags refused by a command.
+func without(command string, lists ...[][2]string) []Flag {
+	table := RunFlags()
 	for _, list := range lists {
 		for _, no := range list {
 			f := long(table, no[0])
-			f.Refused, f.Instead, f.Bool = no[1], "sandglass session --help", false
+			f.Refused, f.Instead, f.Bool = no[1], "sandglass "+command+" --help", false
 		}
 	}
 	return table
@@ -152,7 +164,7 @@ func (d *Defaults) Spec(r Request) (Spec, error) {
 	if r.Keep != 0 {
 		s.Keep, s.Limits.OutBytes = true, r.Keep
 	}
-	read := reader{p: &p, table: sync.OnceValue(func() []Flag { return without(RunFlags(), notInSession, notInRequest) }), command: sessionCommand}
+	read := reader{p: &p, table: sync.OnceValue(func() []Flag { return without(sessionCommand, notInSession, notInRequest) }), command: sessionCommand}
 	for _, o := range r.Options {
 		if err := read.option(o); err != nil {
 			return Spec{}, err
