@@ -24,16 +24,19 @@ from __future__ import annotations
 import asyncio
 import base64
 import collections
+import collections.abc
 import dataclasses
+import difflib
 import json
 import os
 import queue
+import re
 import subprocess
 import threading
 import time
 import weakref
 from typing import (Any, AsyncIterator, Awaitable, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence,
-                    Union)
+                    Tuple, Type, Union)
 
 __all__ = ["Artifact", "AsyncRun", "AsyncSession", "Busy", "Canceled", "Failed", "File", "NotInstalled", "Output",
            "ProtocolError", "Refused", "RequestError", "Result", "Run", "RunError", "SandglassError", "Session",
@@ -44,6 +47,9 @@ PROTOCOL = 1
 # How much streamed output of one run may wait here until somebody takes it. Then
 # nothing more is read, and the session holds up the program.
 _MAX_WAITING = 8 << 20
+# How long a run of which nothing is taken may hold up the replies of others: the
+# program chooses how much it writes, and must not choose what else is answered.
+_PATIENCE = 10.0
 # Of a result that is no output: limits, layers, hosts, the names of artifacts.
 _MAX_REST = 64 << 20
 _MAX_STDERR = 64 << 10
@@ -73,7 +79,7 @@ class Refused(SandglassError):
 
 
 class RequestError(SandglassError, ValueError):
-    """The request has no form that the session takes."""
+    """The request has no form that the session takes, or names what there is not: nothing was run."""
 
 
 class Busy(SandglassError):
@@ -150,6 +156,7 @@ class Result:
 
     outcome: str  # exited, signaled, timeout, cpu_time, memory, output
     exit_code: int
+    warm: bool  # it had a sandbox that was ready
     signal: Optional[int]
     error: Optional[str]  # what did not reach the caller
     hints: List[str]
@@ -183,8 +190,14 @@ class Result:
         """This result, or RunError when it is not ok."""
         if not self.ok:
             what = "the program ended as %s, exit code %d" % (self.outcome, self.exit_code)
-            raise RunError(what + (": " + self.error if self.error else ""), self, self.hints)
+            raise RunError(": ".join(filter(None, (what, self.error, _last_line(self.stderr)))), self, self.hints)
         return self
+
+
+def _last_line(text: str) -> str:
+    """Of what a program wrote, for a message: no terminal may be told anything by it."""
+    lines = text.rstrip().splitlines()
+    return "".join(c if c.isprintable() else "?" for c in lines[-1][:200]) if lines else ""
 
 
 def _data(o: Mapping[str, Any]) -> bytes:
@@ -202,7 +215,7 @@ def _artifact(o: Dict[str, Any]) -> Artifact:
 
 def _result(o: Dict[str, Any]) -> Result:
     out, err = o["stdout"], o["stderr"]
-    return Result(o["outcome"], o["exit_code"], o.get("signal"), o.get("error"), list(o.get("hints", ())), o["wall_ms"],
+    return Result(o["outcome"], o["exit_code"], o.get("warm", False), o.get("signal"), o.get("error"), list(o.get("hints", ())), o["wall_ms"],
                   o["setup_ms"], o["cpu_ms"], o["memory_peak_bytes"], o["pids_peak"], o["oom_kills"], _data(out), _data(err),
                   out["truncated"], err["truncated"], [_artifact(a) for a in o["artifacts"]], o)
 
@@ -219,8 +232,82 @@ def _outcome(reply: Dict[str, Any]) -> Result:
     code, what, hints = reply["code"], str(reply["error"]), reply.get("hints", ())
     if code == "canceled":
         raise Canceled(what)
-    kinds: Dict[str, Any] = {"refused": Refused, "busy": Busy, "closing": SessionClosed, "malformed": RequestError, "too_large": RequestError}
+    if code == "refused":
+        raise _refusal(what, hints, reply.get("exit_code"))
+    if code == "busy":
+        raise Busy("the session is busy: " + what, [*hints, "try again when a run has ended", "Session(max_queued=1000)"])
+    kinds: Dict[str, Any] = {"closing": SessionClosed, "malformed": RequestError, "too_large": RequestError}
     raise kinds.get(code, ProtocolError)(what, hints, reply.get("exit_code"))
+
+
+# What a run has beside the options, and what only a session can have.
+_FIELDS = ("code", "lang", "command", "file", "args", "env", "stdin", "files", "artifacts_inline", "artifacts_dir", "force", "stream",
+           "on_output")
+_FOR_ALL = ("allow_degraded", "allow_mount", "cgroup_parent")
+_SESSION = (*_FOR_ALL, "max_running", "max_queued", "warm", "warm_age", "binary", "flags")
+
+
+def _name(flag: str) -> str:
+    return flag.replace("-", "_")
+
+
+def _hint(hint: str) -> str:
+    """A hint of the command line's in this library's words, where it is about flags alone."""
+    if hint == '"output": "stream"':
+        return "run(on_output=...), or submit(stream=True)"
+    hint = re.sub(r"^did you mean --([a-z-]+)\?", lambda m: "did you mean %s?" % _name(m[1]), hint)
+    m = re.match(r"--([a-z][a-z-]*)(?:[ =](\S.*?))?(\s+#.*)?$", hint)
+    if not m or " --" in (m[2] or ""):
+        return hint
+    word = "%s=%s" % (_name(m[1]), json.dumps(m[2], ensure_ascii=False) if m[2] else "True")
+    if _name(m[1]) in _SESSION:
+        word = "Session(%s)" % word
+    return word + (m[3] or "")
+
+
+def _unknown(name: str, hints: Sequence[str] = (), exit_code: Optional[int] = None) -> RequestError:
+    near = difflib.get_close_matches(name, _FIELDS, 1)
+    if near and not any(h.startswith("did you mean") for h in hints):
+        hints = ["did you mean %s?" % near[0], *hints]
+    return RequestError("unknown argument %s" % name, hints, exit_code)
+
+
+def _refusal(what: str, hints: Sequence[str], exit_code: Optional[int]) -> SandglassError:
+    hints = [_hint(h) for h in hints]
+    m = re.match(r'unknown flag "--([^"]*)"$', what)
+    if m:
+        return _unknown(_name(m[1]), hints, exit_code)
+    return Refused(re.sub(r"^--([a-z-]+)(?=: )", lambda m: _name(m[1]), what), hints, exit_code)
+
+
+_Kinds = Union[Type[Any], Tuple[Type[Any], ...]]
+
+
+def _need(name: str, value: Any, kinds: _Kinds, wanted: str) -> None:
+    if value is not None and not isinstance(value, kinds):
+        raise RequestError("%s is of type %s, and must be %s" % (name, type(value).__name__, wanted))
+
+
+def _words(name: str, value: Any) -> None:
+    _need(name, value, (list, tuple), "a list of str")
+    for n, word in enumerate(value or ()):
+        _need("%s[%d]" % (name, n), word, str, "str")
+        if word is None:
+            raise RequestError("%s[%d] is None, and must be str" % (name, n))
+
+
+def _texts(name: str, value: Any, kinds: _Kinds, wanted: str) -> None:
+    """A mapping of str to kinds."""
+    _need(name, value, collections.abc.Mapping, "a mapping of str to " + wanted)
+    for k, v in (value or {}).items():
+        _need("a name in " + name, k, str, "str")
+        if k is None or v is None:
+            raise RequestError("%s[%r] is None, and must be %s" % (name, k, wanted))
+        _need("%s[%r]" % (name, k), v, kinds, wanted)
+
+
+_BYTES = (str, bytes, bytearray, memoryview)
+_PATH = (str, os.PathLike)
 
 
 def _option(name: str, value: Any) -> Any:
@@ -237,6 +324,8 @@ def _flags(defaults: Mapping[str, Any]) -> List[str]:
     """Keyword arguments as flags: allow_host=["a", "b"] is --allow-host=a --allow-host=b."""
     flags = []
     for name, value in defaults.items():
+        if value is None:
+            continue
         flag = "--" + name.replace("_", "-")
         value = _option(name, value)
         for v in value if isinstance(value, list) else [value]:
@@ -256,6 +345,9 @@ def _binary_or_text(o: Dict[str, Any], text: str, binary: str, data: Union[str, 
 
 def _file(f: File) -> Dict[str, Any]:
     o: Dict[str, Any] = {"path": f.path}
+    _need("path of a File", f.path, str, "str")
+    _need("files[%r].data" % f.path, f.data, _BYTES, "str or bytes")
+    _need("files[%r].source" % f.path, f.source, _PATH, "a path")
     if (f.data is None) == (f.source is None):
         raise RequestError("file %r has one of data and source" % f.path)
     if f.data is not None:
@@ -270,21 +362,50 @@ def _file(f: File) -> Dict[str, Any]:
 Files = Union[Mapping[str, Union[str, bytes]], Sequence[File]]
 
 
+def _check(given: Mapping[str, Any]) -> None:
+    """Each field's type, by its name; json would say what it met, and not where."""
+    for name, kinds, wanted in (("code", str, "str"), ("lang", str, "str"), ("file", _PATH, "a path"), ("stdin", _BYTES, "str or bytes"),
+                                ("artifacts_inline", (str, int), "a size"), ("artifacts_dir", _PATH, "a path"),
+                                ("force", bool, "bool")):
+        _need(name, given[name], kinds, wanted)
+    _words("command", given["command"])
+    _words("args", given["args"])
+    _texts("env", given["env"], str, "str")
+    files = given["files"]
+    if isinstance(files, collections.abc.Mapping):
+        _texts("files", files, _BYTES, "str or bytes")
+    else:
+        _need("files", files, (list, tuple), "a mapping of str to str or bytes, or a list of File")
+        for n, f in enumerate(files or ()):
+            if not isinstance(f, File):
+                raise RequestError("files[%d] is of type %s, and must be File" % (n, type(f).__name__))
+    names = {_name(k): v for k, v in given["options"].items() if v is not None}
+    for name in names:
+        if name in _SESSION:
+            raise RequestError("%s is for the whole session, and not for one run of it" % name, ["Session(%s=...)" % name])
+    if sum(given[k] is not None for k in ("code", "command", "file")) != 1:
+        for name in names:
+            if difflib.get_close_matches(name, ("code", "command", "file"), 1):
+                raise _unknown(name)
+        raise RequestError("a run has one of code (with lang), command and file")
+
+
 def _request(*, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Sequence[str]] = None,
              file: Union[str, "os.PathLike[str]", None] = None, args: Sequence[str] = (), env: Optional[Mapping[str, str]] = None,
              stdin: Union[str, bytes, None] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
              artifacts_dir: Union[str, "os.PathLike[str]", None] = None, force: bool = False, **options: Any) -> Dict[str, Any]:
     if isinstance(command, (str, bytes)):
         raise RequestError("command is a list of words; for a line of shell: command=[\"sh\", \"-c\", line]")
+    _check(locals())
     o: Dict[str, Any] = {}
     for name, value in (("code", code), ("lang", lang), ("env", dict(env) if env else None),
-                        ("command", list(command) if command is not None else None), ("args", list(args) or None),
+                        ("command", list(command) if command is not None else None), ("args", list(args or ()) or None),
                         ("file", os.path.abspath(os.fspath(file)) if file is not None else None)):
         if value is not None:
             o[name] = value
     if stdin is not None:
         _binary_or_text(o, "stdin", "stdin_base64", stdin)
-    listed = [File(k, v) for k, v in files.items()] if isinstance(files, Mapping) else list(files)
+    listed = [File(k, v) for k, v in files.items()] if isinstance(files, collections.abc.Mapping) else list(files or ())
     if listed:
         o["files"] = [_file(f) for f in listed]
     if artifacts_inline is not None and artifacts_dir is not None:
@@ -327,25 +448,36 @@ class _Lines:
 
 
 class Run:
-    """One run of a Session. Iterating it gives its output as it comes, if it was submitted with stream=True."""
+    """One run of a Session. Iterating it gives its output as it comes, if it was submitted
+    with stream=True; leaving that loop before the end cancels the run."""
 
-    def __init__(self, core: _Core, id: str) -> None:
+    def __init__(self, core: _Core, id: str, stream: bool) -> None:
         self.id = id
         self._core = core
+        self._stream = stream
         self._changed = threading.Condition()
         self._pieces: Deque[Output] = collections.deque()
         self._waiting = 0
         self._dropping = False
+        self._full: Optional[float] = None  # since when nothing was taken
+        self._given_up = False
         self._reply: Optional[Dict[str, Any]] = None
         self._failure: Optional[SandglassError] = None
         self._wake: Optional[Callable[[], None]] = None
+
+    def __del__(self) -> None:
+        with self._changed:
+            self._changed.notify_all()  # a reader that waits for room goes on
 
     @property
     def done(self) -> bool:
         return self._reply is not None or self._failure is not None
 
     def cancel(self) -> None:
-        """End the run; result() then raises Canceled, unless the program was quicker."""
+        """End the run; result() then raises Canceled, unless the program was quicker. What it writes from now on is dropped."""
+        with self._changed:
+            self._dropping = True
+            self._changed.notify_all()
         if not self.done:
             self._core.cancel(self.id)
 
@@ -358,28 +490,56 @@ class Run:
         return self._get()
 
     def __iter__(self) -> Iterator[Output]:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._pieces or self.done)
-                piece = self._take()
-            if piece is None:
-                return
-            yield piece
+        self._streams()
+        return self._iterate()
+
+    def _iterate(self) -> Iterator[Output]:
+        whole = False
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._pieces or self._over)
+                    piece = self._take()
+                if piece is None:
+                    whole = True
+                    return
+                yield piece
+        finally:
+            if not whole:
+                self._abandon()
+
+    def _streams(self) -> None:
+        if not self._stream:
+            raise RequestError("the run was not submitted with stream=True: its output is in its result")
+
+    @property
+    def _over(self) -> bool:
+        return self.done or self._given_up
 
     def _take(self) -> Optional[Output]:
         if not self._pieces:
+            if self._given_up:
+                raise self._canceled(None)  # and no end that looks like the program's
             return None
         piece = self._pieces.popleft()
         self._waiting -= len(piece.data)
+        self._full = None
         self._changed.notify_all()
         return piece
+
+    def _canceled(self, result: Optional[Result]) -> Canceled:
+        return Canceled("nobody took the run's output for %g s, and other runs waited for it: it was cancelled" % _PATIENCE, result,
+                        ["take it in a thread or task of its own, or do without stream=True and on_output"])
 
     def _get(self) -> Result:
         if self._reply is None:
             # Each waiter has its own: a traceback is added to what is raised.
             f = self._failure or SessionClosed("the run has not ended")
             raise type(f)(f.message, f.hints, f.exit_code)
-        return _outcome(self._reply)
+        try:
+            return _outcome(self._reply)
+        except Canceled as e:
+            raise (self._canceled(e.result) if self._given_up else e) from None
 
     def _drop(self) -> None:
         with self._changed:
@@ -393,14 +553,20 @@ class Run:
         self._drop()
         self.cancel()
 
-    def _put(self, piece: Output) -> None:
-        """By the reader, which waits while too much waits here."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._waiting < _MAX_WAITING or self._dropping)
-            if not self._dropping:
-                self._pieces.append(piece)
-                self._waiting += len(piece.data)
-            self._notify()
+    def _put(self, piece: Output, others: bool) -> bool:
+        """By the reader, which has the lock: false while there is no room."""
+        if self._waiting >= _MAX_WAITING and not self._dropping:
+            now = time.monotonic()
+            self._full = self._full or now
+            if not others or now - self._full < _PATIENCE:
+                return False
+            self._given_up = self._dropping = True
+            self._core.cancel(self.id)
+        if not self._dropping:
+            self._pieces.append(piece)
+            self._waiting += len(piece.data)
+        self._notify()
+        return True
 
     def _end(self, reply: Optional[Dict[str, Any]], failure: Optional[SandglassError] = None) -> None:
         with self._changed:
@@ -420,7 +586,8 @@ class _Core:
     def __init__(self, binary: str, flags: Sequence[str]) -> None:
         self.hello: Dict[str, Any] = {}
         self._lock = threading.RLock()
-        self._runs: Dict[str, Run] = {}
+        # Weak: what is written by a run that the caller has forgotten is dropped.
+        self._runs: Dict[str, weakref.ref[Run]] = {}
         self._next = 0
         self._dead: Optional[SandglassError] = None
         self._closing = False
@@ -490,14 +657,28 @@ class _Core:
             if "id" not in reply:
                 raise ProtocolError("an error that is about no run: %s" % reply["error"])
             with self._lock:
-                run = self._runs.pop(reply["id"], None)
+                ref = self._runs.pop(reply["id"], None)
+            run = ref and ref()
             if run is not None:
                 run._end(reply)
         elif kind == "output":
             with self._lock:
-                run = self._runs.get(reply["id"])
-            if run is not None:
-                run._put(Output(reply["stream"], _data(reply)))
+                ref = self._runs.get(reply["id"])
+            if ref is not None:
+                self._give(ref, Output(reply["stream"], _data(reply)))
+
+    def _give(self, ref: weakref.ref[Run], piece: Output) -> None:
+        """Waits for room, without being one that remembers the run."""
+        run = ref()
+        while run is not None:
+            changed = run._changed
+            with changed:
+                if run._put(piece, len(self._runs) > 1):
+                    return
+                del run
+                if ref() is not None:
+                    changed.wait(0.25)  # others may have come meanwhile
+            run = ref()
 
     def _ended(self, failure: Optional[SandglassError], cut: bool) -> None:
         """The last reply has been read: everybody who waits is told."""
@@ -517,7 +698,7 @@ class _Core:
         errors = [l[len("sandglass: error: "):] for l in said if l.startswith("sandglass: error: ")]
         hints = [l[len("hint: "):] for l in said if l.startswith("hint: ")]
         if errors and not self.hello:
-            return Refused(errors[0], hints, code)
+            return _refusal(errors[0], hints, code)
         if self._closing and code == 0:
             return SessionClosed("the session is closed")
         what = "the session ended with %s%s" % (code if code is None or code >= 0 else "signal %d" % -code, ", in the middle of a reply" if cut else "")
@@ -525,11 +706,14 @@ class _Core:
             return ProtocolError("no session was started: " + "; ".join([what] + said[-3:]))
         return SessionClosed(": ".join([what] + (errors or said[-3:])), hints, code)
 
+    def _alive(self) -> List[Run]:
+        return [run for run in (ref() for ref in self._runs.values()) if run is not None]
+
     def _die(self, failure: SandglassError) -> None:
         with self._lock:
             if self._dead is None:
                 self._dead = failure
-            left, self._runs = list(self._runs.values()), {}
+            left, self._runs = self._alive(), {}
         for run in left:
             run._end(None, failure)
         self._greeted.set()
@@ -569,7 +753,7 @@ class _Core:
     def submit(self, request: Dict[str, Any], stream: bool) -> Run:
         with self._lock:
             self._next += 1
-            run = Run(self, str(self._next))
+            run = Run(self, str(self._next), stream)
         try:
             line = json.dumps({"type": "run", "id": run.id, **request, "output": "stream" if stream else "collect"}, allow_nan=False).encode()
         except (TypeError, ValueError) as e:
@@ -583,7 +767,7 @@ class _Core:
                 raise SessionClosed(self._dead.message, self._dead.hints)
             if self._closing:
                 raise SessionClosed("the session is closed")
-            self._runs[run.id] = run
+            self._runs[run.id] = weakref.ref(run)
             self._requests.put(line + b"\n")
         return run
 
@@ -597,11 +781,13 @@ class _Core:
             return
         with self._lock:
             first, self._closing = not self._closing, True
-            left = list(self._runs.values())
+            left, ids = self._alive(), list(self._runs)
         try:
             if first:
                 for run in left:
-                    run._abandon()
+                    run._drop()
+                for id in ids:
+                    self.cancel(id)
                 self._requests.put(None)
             deadline = time.monotonic() + _END_SECONDS
             for t in self._threads:
@@ -617,7 +803,7 @@ class _Core:
         self._closing = True
         self._signal_kill()
         with self._lock:
-            left = list(self._runs.values())
+            left = self._alive()
         for run in left:
             run._drop()  # a reader that waits for room goes on
         self._requests.put(None)
@@ -666,6 +852,9 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def _start(binary: Optional[str], flags: Sequence[str], max_running: Optional[int], max_queued: Optional[int],
            env: Optional[Mapping[str, str]], defaults: Mapping[str, Any]) -> _Core:
+    _need("binary", binary, _PATH, "a path")
+    _words("flags", flags)
+    _texts("env", env, str, "str")
     more = dict(defaults)
     if env:
         more["env"] = ["%s=%s" % kv for kv in env.items()]
@@ -673,7 +862,7 @@ def _start(binary: Optional[str], flags: Sequence[str], max_running: Optional[in
         more["max_running"] = max_running
     if max_queued is not None:
         more["max_queued"] = max_queued
-    return _Core(binary or os.environ.get("SANDGLASS") or "sandglass", [*flags, *_flags(more)])
+    return _Core(os.fspath(binary or os.environ.get("SANDGLASS") or "sandglass"), [*(flags or ()), *_flags(more)])
 
 
 class Session:
@@ -681,7 +870,7 @@ class Session:
 
     Keyword arguments are the flags of ``sandglass run``, and defaults for every
     run: memory="128m", timeout="5s", allow_host=["example.org:443"]. flags are
-    such flags as they stand; env is for the programs. binary is otherwise the
+    such flags as they stand; env is for the programs. None is the default. binary is otherwise the
     environment variable SANDGLASS, or sandglass on PATH.
     """
 
@@ -700,8 +889,9 @@ class Session:
 
     def submit(self, *, stream: bool = False, **request: Any) -> Run:
         """Start a run, with the arguments of run(), and do not wait for it. Of a
-        streamed one 8 MiB wait until they are taken; past that the session's other
-        replies wait as well."""
+        streamed one 8 MiB wait until they are taken; past that the program is held
+        up. When others wait for replies behind it, and nothing is taken for 10 s,
+        it is cancelled: Canceled."""
         return self._core.submit(_request(**request), stream)
 
     def run(self, *, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Sequence[str]] = None,
@@ -716,7 +906,8 @@ class Session:
         File. artifacts_inline="1m" brings what is left in /out with the result,
         artifacts_dir copies it there. on_output gets each Output as it comes, in
         this thread, and the result has none then. Options are those of
-        ``sandglass run``: timeout=5, memory="512m", allow_host=["example.org"].
+        ``sandglass run``: timeout=5, memory="512m", allow_host=["example.org"]; None
+        is the session's default.
 
         An exception here, KeyboardInterrupt too, cancels the run.
         """
@@ -744,41 +935,53 @@ class Session:
 
 
 class AsyncRun:
-    """One run of an AsyncSession: await result(), or iterate its output first."""
+    """One run of an AsyncSession: await result(), or iterate its output first; leaving that loop before the end cancels the run."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
         self._loop = asyncio.get_running_loop()
         self._event = asyncio.Event()
-        with run._changed:
-            run._wake = self._wake
-        self._event.set()  # what came before is looked for
+        loop, event = self._loop, self._event
 
-    def _wake(self) -> None:
-        try:
-            self._loop.call_soon_threadsafe(self._event.set)
-        except RuntimeError:
-            pass  # the loop is closed, nobody waits
+        def wake() -> None:  # without self, so that a run that is forgotten is gone
+            try:
+                loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                pass  # the loop is closed, nobody waits
+
+        with run._changed:
+            run._wake = wake
+        self._event.set()  # what came before is looked for
 
     @property
     def id(self) -> str:
         return self._run.id
 
     def cancel(self) -> None:
-        """End the run; result() then raises Canceled, unless the program was quicker."""
+        """End the run; result() then raises Canceled, unless the program was quicker. What it writes from now on is dropped."""
         self._run.cancel()
 
-    async def __aiter__(self) -> AsyncIterator[Output]:
-        while True:
-            self._event.clear()
-            with self._run._changed:
-                piece, done = self._run._take(), self._run.done
-            if piece is not None:
-                yield piece
-            elif done:
-                return
-            else:
-                await self._event.wait()
+    def __aiter__(self) -> AsyncIterator[Output]:
+        self._run._streams()
+        return self._iterate()
+
+    async def _iterate(self) -> AsyncIterator[Output]:
+        whole = False
+        try:
+            while True:
+                self._event.clear()
+                with self._run._changed:
+                    piece, done = self._run._take(), self._run.done
+                if piece is not None:
+                    yield piece
+                elif done:
+                    whole = True
+                    return
+                else:
+                    await self._event.wait()
+        finally:
+            if not whole:
+                self._run._abandon()
 
     async def result(self) -> Result:
         """The result, when the run has ended. A task that is cancelled here cancels the run."""
@@ -858,6 +1061,8 @@ class AsyncSession:
 
 
 def run(*, binary: Optional[str] = None, flags: Sequence[str] = (), **request: Any) -> Result:
-    """Run one program in a fresh sandbox, with the arguments of Session.run. Many at once: Session."""
-    with Session(binary=binary, flags=flags, max_running=1) as session:
+    """Run one program in a fresh sandbox, with the arguments of Session.run and allow_degraded, allow_mount and
+    cgroup_parent of Session. Many at once: Session."""
+    for_all = {k: request.pop(k) for k in list(request) if _name(k) in _FOR_ALL}
+    with Session(binary=binary, flags=flags, max_running=1, **for_all) as session:
         return session.run(**request)

@@ -40,6 +40,10 @@ class Runs(unittest.TestCase):
         with self.assertRaises(sandglass.RunError) as caught:
             r.check()
         self.assertEqual((str(caught.exception), caught.exception.result), ("the program ended as exited, exit code 3", r))
+        self.assertIs(r.warm, False)
+        with self.assertRaises(sandglass.RunError) as caught:
+            self.box.run(code="raise ValueError('no \\33[31m')", lang="python").check()
+        self.assertEqual(str(caught.exception), "the program ended as exited, exit code 1: ValueError: no ?[31m")
 
     def test_outcomes(self):
         r = self.box.run(command=["sh", "-c", "echo begun; printf '\\377' >&2; sleep 100"], timeout=0.3)
@@ -90,7 +94,7 @@ class Runs(unittest.TestCase):
     def test_refused(self):
         with self.assertRaises(sandglass.Refused) as caught:
             self.box.run(command=["true"], timeout="soon")
-        self.assertTrue(caught.exception.message.startswith("--timeout: "), caught.exception)
+        self.assertTrue(caught.exception.message.startswith("timeout: "), caught.exception)
         self.assertTrue(caught.exception.hints)
         self.assertEqual(caught.exception.exit_code, 125)
         with self.assertRaises(sandglass.Refused) as caught:
@@ -101,6 +105,64 @@ class Runs(unittest.TestCase):
             with self.assertRaises(sandglass.RequestError):
                 self.box.run(**wrong)
         self.assertEqual(self.box.run(command=["echo", "on"]).stdout, "on\n")
+
+    def test_wrong_arguments(self):
+        """Each says which argument is wrong, in this library's words, and nothing is run."""
+        yes = dict(command=["true"])
+        for wrong, text in (
+            (dict(code=b"1", lang="python"), "code is of type bytes, and must be str"),
+            (dict(code="1", lang=1), "lang is of type int"),
+            (dict(command=[1]), "command[0] is of type int"),
+            (dict(command=["a", None]), "command[1] is None"),
+            (dict(yes, args="x"), "args is of type str, and must be a list of str"),
+            (dict(yes, stdin=5), "stdin is of type int"),
+            (dict(yes, env=["A=b"]), "env is of type list"),
+            (dict(yes, env={"A": 1}), "env['A'] is of type int"),
+            (dict(yes, files=["x"]), "files[0] is of type str, and must be File"),
+            (dict(yes, files={"x": 1}), "files['x'] is of type int"),
+            (dict(yes, files="x"), "files is of type str"),
+            (dict(yes, files=[sandglass.File("x", data=1)]), "files['x'].data is of type int"),
+            (dict(yes, files=[sandglass.File(b"x", data="")]), "path of a File is of type bytes"),
+            (dict(yes, artifacts_inline=[]), "artifacts_inline is of type list"),
+            (dict(yes, memory=object()), "option memory: "),
+            (dict(), "a run has one of code (with lang), command and file"),
+            (dict(yes, code="1", lang="sh"), "a run has one of code (with lang), command and file"),
+            (dict(comand=["true"]), "unknown argument comand\nhint: did you mean command?"),
+            (dict(code="1", language="sh"), "unknown argument language\nhint: did you mean lang?"),
+            (dict(yes, timout=1), "unknown argument timout\nhint: did you mean timeout?"),
+            (dict(yes, output_limits=1), "unknown argument output_limits\nhint: did you mean output_limit?"),
+            (dict(yes, allow_degraded="memory"), "allow_degraded is for the whole session, and not for one run of it\nhint: Session(allow_degraded=...)"),
+            (dict(yes, warm="python=1"), "warm is for the whole session, and not for one run of it\nhint: Session(warm=...)"),
+        ):
+            with self.subTest(text), self.assertRaises(sandglass.RequestError) as caught:
+                self.box.run(**wrong)
+            self.assertIn(text, str(caught.exception))
+        for wrong, text in ((dict(timout=1), "unknown argument timout\nhint: did you mean timeout?"), (dict(env=["A=b"]), "env is of type list"),
+                            (dict(memory=object()), "option memory: ")):
+            with self.subTest(text), self.assertRaises(sandglass.RequestError) as caught:
+                session(**wrong)
+            self.assertIn(text, str(caught.exception))
+        for wrong, kind, text in (
+            (dict(yes, output_limit="100m"), sandglass.Refused,
+             'output_limit: 100m is too much to collect: at most 16m\nhint: run(on_output=...), or submit(stream=True)\nhint: output_limit="16m"'),
+            (dict(code="1"), sandglass.Refused, 'code: the language is missing\nhint: lang="python"'),
+        ):
+            with self.assertRaises(kind) as caught:
+                self.box.run(**wrong)
+            self.assertEqual(str(caught.exception), text)
+        with self.assertRaisesRegex(sandglass.RequestError, "stream=True"):
+            iter(self.box.submit(command=["true"]))
+
+    def test_none_is_the_default(self):
+        with session(memory=None, timeout="17s") as box:
+            limits = box.run(command=["true"], timeout=None).raw["limits"]
+            self.assertEqual((limits["timeout"]["value"], limits["memory"]["value"]), (17000, 256 << 20))
+
+    def test_hints(self):
+        for hint, want in (("--allow-degraded memory,pids", 'Session(allow_degraded="memory,pids")'), ("--memory 6m", 'memory="6m"'),
+                           ("--memory 6m   # or more", 'memory="6m"   # or more'), ("sandglass doctor", "sandglass doctor"),
+                           ("--proc none --pid x", "--proc none --pid x"), ("--pty", "pty=True")):
+            self.assertEqual(sandglass._hint(hint), want)
 
     def test_exception_cancels(self):
         class Enough(Exception):
@@ -122,9 +184,10 @@ class Runs(unittest.TestCase):
     def test_busy_and_cancel(self):
         with session(max_running=1, max_queued=1) as box:
             run = box.submit(command=["sh", "-c", "echo here; sleep 1000"], stream=True, timeout="1h")
-            self.assertEqual(next(iter(run)).text, "here\n")
+            pieces = iter(run)
+            self.assertEqual(next(pieces).text, "here\n")
             waits = box.submit(command=["true"])
-            with self.assertRaises(sandglass.Busy):
+            with self.assertRaisesRegex(sandglass.Busy, "(?s)^the session is busy: 1 run and 1 wait\nhint: .*try again"):
                 box.run(command=["true"])
             with self.assertRaises(TimeoutError):
                 run.result(wait=0)
@@ -139,6 +202,7 @@ class Runs(unittest.TestCase):
 
     def test_one_shot(self):
         self.assertEqual(sandglass.run(code="echo $0", lang="sh", flags=FLAGS).check().exit_code, 0)
+        self.assertEqual(sandglass.run(command=["true"], flags=FLAGS, allow_degraded="cpu").exit_code, 0)
         with self.assertRaises(sandglass.Refused) as caught:
             sandglass.run(command=["true"], flags=["--privileged"])
         self.assertIn("--privileged", str(caught.exception))
@@ -149,7 +213,9 @@ class Ends(unittest.TestCase):
 
     def begun(self, box):
         run = box.submit(command=["sh", "-c", "echo here; sleep 1000"], stream=True, timeout="1h")
-        self.assertEqual(next(iter(run)).text, "here\n")
+        pieces = iter(run)
+        self.assertEqual(next(pieces).text, "here\n")
+        self.addCleanup(pieces.close)  # held until then: who leaves the loop cancels the run
         return run
 
     def test_close_cancels(self):
@@ -189,6 +255,62 @@ class Ends(unittest.TestCase):
             self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
         box.close()
         self.assertEqual(box._core._process.returncode, 0)
+
+    FLOOD = dict(command=["sh", "-c", "exec yes abc"], stream=True, output_limit="10g", timeout="1h")
+
+    def flooded(self, box, take=1):
+        """A run whose output fills all there is, and an iterator that has taken some of it."""
+        run = box.submit(**self.FLOOD)
+        pieces = iter(run)
+        for _ in range(take):
+            next(pieces)
+        with run._changed:
+            self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
+        return run, pieces
+
+    def answers(self, box):
+        run = box.submit(command=["echo", "hi"])
+        self.assertEqual(run.result(wait=60).stdout, "hi\n")
+
+    def test_stream_that_is_left(self):
+        """Whatever a caller does who wants no more of a stream, others are answered."""
+        for way in ("cancel", "cancel by another", "break", "del"):
+            with self.subTest(way), session(max_running=2) as box:
+                patience, sandglass._PATIENCE = sandglass._PATIENCE, 1e9
+                self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
+                run, pieces = self.flooded(box, take=0 if way == "del" else 1)
+                if way == "cancel":
+                    run.cancel()
+                    self.answers(box)
+                    self.assertGreater(sum(len(p.data) for p in pieces), 0)  # what waited is still there
+                elif way == "cancel by another":
+                    other = box.submit(command=["echo", "hi"])
+                    threading.Timer(0.1, run.cancel).start()
+                    self.assertEqual(other.result(wait=60).stdout, "hi\n")
+                elif way == "break":
+                    for _ in run:
+                        break
+                    self.answers(box)
+                else:
+                    del run, pieces
+                    self.answers(box)
+                    continue
+                with self.assertRaises(sandglass.Canceled):
+                    run.result(wait=60)
+
+    def test_stream_that_nobody_reads(self):
+        with session(max_running=2) as box:
+            patience, sandglass._PATIENCE = sandglass._PATIENCE, 0.5
+            self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
+            run, pieces = self.flooded(box)
+            with run._changed:  # alone it may wait
+                self.assertFalse(run._changed.wait_for(lambda: run._given_up, 2))
+            self.answers(box)
+            with self.assertRaisesRegex(sandglass.Canceled, "nobody took"):
+                for _ in pieces:
+                    pass
+            with self.assertRaisesRegex(sandglass.Canceled, "nobody took"):
+                run.result(wait=60)
 
     def test_fork(self):
         with session() as box:
@@ -320,14 +442,39 @@ class Async(unittest.TestCase):
                 except sandglass.Busy:
                     pass
 
+    def test_stream_that_is_left(self):
+        asyncio.run(self.left())
+
+    async def left(self):
+        flood = dict(command=["sh", "-c", "exec yes abc"], stream=True, output_limit="10g", timeout="1h")
+        patience, sandglass._PATIENCE = sandglass._PATIENCE, 1e9
+        self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
+        async with sandglass.AsyncSession(flags=FLAGS, max_running=2) as box:
+            for way in ("cancel", "break", "del"):
+                run = await box.submit(**flood)
+                if way == "break":
+                    async for _ in run:
+                        break
+                while way != "break" and run._run._waiting < sandglass._MAX_WAITING:
+                    await asyncio.sleep(0.01)
+                if way == "cancel":
+                    run.cancel()
+                elif way == "del":
+                    del run
+                self.assertEqual((await asyncio.wait_for(box.run(command=["echo", "hi"]), 60)).stdout, "hi\n")
+                if way == "del":
+                    continue
+                with self.assertRaises(sandglass.Canceled):
+                    await run.result()
+
     def test_killed(self):
         asyncio.run(self.killed())
 
     async def killed(self):
         box = await sandglass.AsyncSession(flags=FLAGS).start()
         run = await box.submit(command=["sh", "-c", "echo; sleep 1000"], stream=True, timeout="1h")
-        async for _ in run:
-            break
+        pieces = run.__aiter__()
+        await pieces.__anext__()
         os.kill(box._core._process.pid, signal.SIGKILL)
         with self.assertRaises(sandglass.SessionClosed):
             await run.result()
