@@ -3,7 +3,62 @@ export type OptionValue = string | number | boolean | ReadonlyArray<string | num
 
 /** Options of `sandglass run` in camel case or as they are: timeout, memory, allowHost, 'output-limit'. */
 export interface Options {
-  [name: string]: OptionValue | undefined
+  [name: string]: OptionValue | null | undefined
+}
+
+type Value = string | number | null
+type Many = string | readonly string[] | null
+
+/** Options that may stand among the fields, without one of their own. What is undefined or null has its default. */
+export interface RunOptions {
+  image?: string | null
+  entrypoint?: string | null
+  envFile?: Many
+  workdir?: string | null
+  user?: Value
+  venv?: string | null
+  volume?: Many
+  mount?: Many
+  outFiles?: Value
+  outLimit?: Value
+  timeout?: Value
+  cpuTime?: Value
+  memory?: Value
+  memorySwap?: Value
+  cpus?: Value
+  pidsLimit?: Value
+  disk?: Value
+  diskInodes?: Value
+  outputLimit?: Value
+  onOutputLimit?: string | null
+  openFiles?: Value
+  ulimit?: Many
+  deviceReadBps?: Many
+  deviceWriteBps?: Many
+  deviceReadIops?: Many
+  deviceWriteIops?: Many
+  network?: string | null
+  seccomp?: string | null
+  securityOpt?: Many
+  proc?: string | null
+  hostId?: string | null
+  pty?: boolean | null
+  allowHost?: Many
+  tlsSniCheck?: Value
+  netConnections?: Value
+  netConnectionsTotal?: Value
+  netUpload?: Value
+  netDownload?: Value
+  netRate?: Value
+  netIdle?: Value
+  explainDenials?: boolean | null
+}
+
+/** What holds for all runs of a session, and is said when it is started. */
+export interface ForAll {
+  allowDegraded?: Many
+  allowMount?: Many
+  cgroupParent?: string | null
 }
 
 /** Bytes to send. */
@@ -17,8 +72,8 @@ export interface FileSpec {
   executable?: boolean
 }
 
-/** What to run: one of code (with lang), command and file. */
-export interface Request {
+/** What to run: one of code (with lang), command and file; and its limits. */
+export interface Request extends RunOptions {
   code?: string
   lang?: string
   /** Words, not a line of shell. */
@@ -35,12 +90,14 @@ export interface Request {
   artifactsDir?: string
   /** Files that are there already are replaced. */
   force?: boolean
+  /** Options as well: any, by any of its names. */
   options?: Options
   /** Its abort cancels the run. */
   signal?: AbortSignal
 }
 
-export interface SessionOptions {
+/** Options here are the default of every run. */
+export interface SessionOptions extends RunOptions, ForAll {
   binary?: string
   /** Flags of `sandglass session` as they stand. */
   flags?: readonly string[]
@@ -48,8 +105,10 @@ export interface SessionOptions {
   maxQueued?: number
   /** Variables of every program. */
   env?: Record<string, string>
-  /** Everything else is an option of `sandglass run`, and the default of every run. */
-  [option: string]: OptionValue | Record<string, string> | undefined
+  /** Sandboxes that are kept ready: 'python=2,command=4'. */
+  warm?: string
+  warmAge?: Value
+  options?: Options
 }
 
 /** A piece of a stream. */
@@ -77,6 +136,8 @@ export interface Artifact {
 export class Result {
   readonly outcome: 'exited' | 'signaled' | 'timeout' | 'cpu_time' | 'memory' | 'output' | 'canceled' | 'refused' | 'failed'
   readonly exitCode: number
+  /** It had a sandbox that was ready. */
+  readonly warm: boolean
   readonly signal?: number
   /** What did not reach the caller. */
   readonly error?: string
@@ -112,7 +173,7 @@ export class SandglassError extends Error {
 export class NotInstalled extends SandglassError {}
 /** The request, or this host, is not good for a run: nothing was run. */
 export class Refused extends SandglassError {}
-/** The request has no form that the session takes. */
+/** The request has no form that the session takes, or names what there is not: nothing was run. */
 export class RequestError extends SandglassError {}
 /** Too many runs wait: try again after one has ended. */
 export class Busy extends SandglassError {}
@@ -132,7 +193,7 @@ export class Run implements AsyncIterable<Output> {
   private constructor()
   readonly id: string
   get done(): boolean
-  /** End the run; result() then rejects with Canceled, unless the program was quicker. */
+  /** End the run; result() then rejects with Canceled, unless the program was quicker. What it writes from now on is dropped. */
   cancel(): void
   /** The result, when the run has ended; output that nobody took is dropped. */
   result(): Promise<Result>
@@ -146,7 +207,10 @@ export class Session {
   static start(options?: SessionOptions): Promise<Session>
   get version(): string
   get languages(): string[]
-  /** Start a run and do not wait for its end. */
+  /**
+   * Start a run and do not wait for its end. Of a streamed one 8 MiB wait until they are taken; when others wait for
+   * replies behind it, and nothing is taken for 10 s, it is cancelled.
+   */
   submit(request: Request & { stream?: boolean }): Promise<Run>
   /** Run one program in a fresh sandbox and wait for its end. */
   run(request: Request & { onOutput?: (piece: Output) => void | Promise<void> }): Promise<Result>
@@ -155,7 +219,7 @@ export class Session {
 }
 
 /** Run one program in a fresh sandbox. Many at once: Session. */
-export function run(request: Request & {
+export function run(request: Request & ForAll & {
   binary?: string
   flags?: readonly string[]
   onOutput?: (piece: Output) => void | Promise<void>

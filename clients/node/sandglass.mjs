@@ -28,6 +28,9 @@ const MAX_WAITING = 8 << 20
 // Of a result that is no output: limits, layers, hosts, the names of artifacts.
 const MAX_REST = 64 << 20
 const MAX_STDERR = 64 << 10
+// How long a run of which nothing is taken may hold up the replies of others: the
+// program chooses how much it writes, and must not choose what else is answered.
+const PATIENCE_MS = 10_000
 const START_MS = 60_000
 const END_MS = 30_000
 
@@ -45,7 +48,7 @@ export class SandglassError extends Error {
 export class NotInstalled extends SandglassError {}
 /** The request, or this host, is not good for a run: nothing was run. */
 export class Refused extends SandglassError {}
-/** The request has no form that the session takes. */
+/** The request has no form that the session takes, or names what there is not: nothing was run. */
 export class RequestError extends SandglassError {}
 /** Too many runs wait: try again after one has ended. */
 export class Busy extends SandglassError {}
@@ -60,7 +63,7 @@ export class Canceled extends RunError {}
 /** sandglass itself failed in the middle of the run. */
 export class Failed extends RunError {}
 
-const KINDS = { refused: Refused, busy: Busy, closing: SessionClosed, malformed: RequestError, too_large: RequestError, canceled: Canceled }
+const KINDS = { closing: SessionClosed, malformed: RequestError, too_large: RequestError, canceled: Canceled }
 
 const data = (o) => (o.base64 !== undefined ? Buffer.from(o.base64, 'base64') : Buffer.from(o.text ?? ''))
 
@@ -73,6 +76,9 @@ export class Output {
   get text() { return this.data.toString() }
 }
 
+// Of what a program wrote, for a message: no terminal may be told anything by it.
+const lastLine = (text) => text.trimEnd().split(/\r\n|[\n\r\v\f]/).at(-1).slice(0, 200).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+
 function artifact(o) {
   const kept = o.type === 'file' && !o.skipped && (o.text !== undefined || o.base64 !== undefined || o.size === 0)
   return { path: o.path, type: o.type, size: o.size, mode: o.mode, sha256: o.sha256, skipped: o.skipped, data: kept ? data(o) : undefined, raw: o }
@@ -83,6 +89,7 @@ export class Result {
   constructor(o) {
     this.outcome = o.outcome
     this.exitCode = o.exit_code
+    this.warm = o.warm ?? false
     this.signal = o.signal
     this.error = o.error
     this.hints = o.hints ?? []
@@ -107,7 +114,7 @@ export class Result {
   check() {
     if (this.ok) return this
     const what = `the program ended as ${this.outcome}, exit code ${this.exitCode}`
-    throw new RunError(this.error ? `${what}: ${this.error}` : what, { result: this, exitCode: this.exitCode, hints: this.hints })
+    throw new RunError([what, this.error, lastLine(this.stderr)].filter(Boolean).join(': '), { result: this, exitCode: this.exitCode, hints: this.hints })
   }
 }
 
@@ -120,7 +127,92 @@ function outcome(reply) {
     if (result.outcome === 'failed' || result.outcome === 'refused') throw new Failed(result.error ?? result.outcome, more)
     return result
   }
-  throw new (KINDS[reply.code] ?? ProtocolError)(reply.error, { hints: reply.hints, exitCode: reply.exit_code })
+  const more = { hints: reply.hints ?? [], exitCode: reply.exit_code }
+  if (reply.code === 'refused') throw refusal(reply.error, more)
+  if (reply.code === 'busy') {
+    more.hints = [...more.hints, 'try again when a run has ended', 'Session.start({ maxQueued: 1000 })']
+    throw new Busy(`the session is busy: ${reply.error}`, more)
+  }
+  throw new (KINDS[reply.code] ?? ProtocolError)(reply.error, more)
+}
+
+// What a run has beside the options, and what only a session can have.
+const FIELDS = ['code', 'lang', 'command', 'file', 'args', 'env', 'stdin', 'files', 'artifactsInline', 'artifactsDir', 'force', 'options',
+  'signal', 'stream', 'onOutput']
+const FOR_ALL = ['allowDegraded', 'allowMount', 'cgroupParent']
+const SESSION = [...FOR_ALL, 'maxRunning', 'maxQueued', 'warm', 'warmAge', 'binary', 'flags']
+
+const camel = (flag) => flag.replace(/-(.)/g, (_, c) => c.toUpperCase())
+
+// How many letters make b of a.
+function distance(a, b) {
+  let row = [...Array(b.length + 1).keys()]
+  for (let i = 1; i <= a.length; i++) {
+    const last = row
+    row = [i]
+    for (let j = 1; j <= b.length; j++) row[j] = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] !== b[j - 1]))
+  }
+  return row[b.length]
+}
+
+const nearest = (name, list) => list.find((f) => name.startsWith(f)) ?? list.find((f) => distance(name, f) <= Math.min(2, f.length / 3))
+
+function unknown(name, { hints = [], exitCode } = {}) {
+  const near = nearest(name, FIELDS)
+  if (near && !hints.some((h) => h.startsWith('did you mean'))) hints = [`did you mean ${near}?`, ...hints]
+  return new RequestError(`unknown field ${name}`, { hints, exitCode })
+}
+
+// A hint of the command line's in this library's words, where it is about flags alone.
+function hint(text) {
+  if (text === '"output": "stream"') return 'run({ onOutput }), or submit({ stream: true })'
+  text = text.replace(/^did you mean --([a-z-]+)\?/, (_, flag) => `did you mean ${camel(flag)}?`)
+  const m = /^--([a-z][a-z-]*)(?:[ =](\S.*?))?(\s+#.*)?$/.exec(text)
+  if (!m || m[2]?.includes(' --')) return text
+  const word = `${camel(m[1])}: ${m[2] ? `'${m[2].replace(/[\\']/g, '\\$&')}'` : 'true'}`
+  return (SESSION.includes(camel(m[1])) ? `Session.start({ ${word} })` : word) + (m[3] ?? '')
+}
+
+function refusal(what, { hints, exitCode }) {
+  const more = { hints: hints.map(hint), exitCode }
+  const m = /^unknown flag "--([^"]*)"$/.exec(what)
+  if (m) return unknown(camel(m[1]), more)
+  return new Refused(what.replace(/^--([a-z-]+)(?=: )/, (_, flag) => camel(flag)), more)
+}
+
+const kind = (v) => (v === null ? 'null' : Array.isArray(v) ? 'an array' : `of type ${typeof v}`)
+const isText = (v) => typeof v === 'string'
+const isBytes = (v) => isText(v) || ArrayBuffer.isView(v) || v instanceof ArrayBuffer || v instanceof SharedArrayBuffer
+const isMap = (v) => typeof v === 'object' && v !== null && !Array.isArray(v) && !isBytes(v)
+
+function need(name, value, is, wanted) {
+  if (!is(value)) throw new RequestError(`${name} is ${kind(value)}, and must be ${wanted}`)
+}
+
+function words(name, value) {
+  need(name, value, Array.isArray, 'an array of strings')
+  for (const [n, v] of value.entries()) need(`${name}[${n}]`, v, isText, 'a string')
+}
+
+function texts(name, value, is, wanted) {
+  need(name, value, isMap, `an object with ${wanted} in each field`)
+  for (const [k, v] of Object.entries(value)) need(`${name}[${JSON.stringify(k)}]`, v, is, wanted)
+}
+
+// What is undefined or null is left out, and has its default.
+function given(name, fields) {
+  need(name, fields, isMap, 'an object')
+  return Object.fromEntries(Object.entries(fields).filter(([, v]) => v !== undefined && v !== null))
+}
+
+// Options, which stand among the fields or in one of their own.
+function merged({ options, ...more }) {
+  for (const [name, value] of Object.entries(given('options', options ?? {}))) {
+    const there = Object.keys(more).find((k) => dashed(k) === dashed(name))
+    if (there !== undefined) throw new RequestError(`${there} is there twice: beside options and in it`)
+    more[name] = value
+  }
+  return more
 }
 
 const dashed = (name) => name.replace(/[A-Z]/g, (c) => '-' + c.toLowerCase()).replaceAll('_', '-')
@@ -135,7 +227,6 @@ function option(name, value) {
 function flags(defaults) {
   const list = []
   for (const [name, value] of Object.entries(defaults)) {
-    if (value === undefined) continue
     for (const v of [option(name, value)].flat()) {
       if (v === true) list.push('--' + dashed(name))
       else if (v !== false) list.push(`--${dashed(name)}=${v}`)
@@ -151,24 +242,64 @@ function put(o, text, binary, value) {
   else o[binary] = bytes(value)
 }
 
-function file({ path, data, source, executable }) {
+function file(spec, n) {
+  const { path, data, source, executable, ...more } = given(`files[${n}]`, spec)
+  need(`files[${n}].path`, path, isText, 'a string')
+  for (const name of Object.keys(more)) throw unknown(`${name} of file ${path}`)
   const o = { path }
   if ((data === undefined) === (source === undefined)) throw new RequestError(`file ${path} has one of data and source`)
-  if (data !== undefined) put(o, 'text', 'base64', data)
-  else o.from = resolve(source)
+  if (data !== undefined) {
+    need(`files[${n}].data`, data, isBytes, 'a string or bytes')
+    put(o, 'text', 'base64', data)
+  } else {
+    need(`files[${n}].source`, source, isText, 'a string')
+    o.from = resolve(source)
+  }
   if (executable) o.executable = true
   return o
 }
 
-function request({ code, lang, command, file: script, args, env, stdin, files, artifactsInline, artifactsDir, force, options = {} }) {
+function listed(files) {
+  if (Array.isArray(files)) return files.map(file)
+  texts('files', files, isBytes, 'a string or bytes')
+  return Object.entries(files).map(([path, data]) => file({ path, data }, JSON.stringify(path)))
+}
+
+// Each field's type, by its name; the session would say what it met, and not where.
+function check(fields, options) {
+  const size = (v) => isText(v) || typeof v === 'number'
+  for (const [name, is, wanted] of [['code', isText, 'a string'], ['lang', isText, 'a string'], ['file', isText, 'a string'],
+    ['stdin', isBytes, 'a string or bytes'], ['artifactsInline', size, 'a size'], ['artifactsDir', isText, 'a string'],
+    ['force', (v) => typeof v === 'boolean', 'true or false']]) {
+    if (fields[name] !== undefined) need(name, fields[name], is, wanted)
+  }
+  if (fields.command !== undefined) words('command', fields.command)
+  if (fields.args !== undefined) words('args', fields.args)
+  if (fields.env !== undefined) texts('env', fields.env, isText, 'a string')
+  for (const name of Object.keys(options)) {
+    const one = camel(dashed(name))
+    if (SESSION.includes(one)) throw new RequestError(`${one} is for the whole session, and not for one run of it`, { hints: [`Session.start({ ${one} })`] })
+  }
+  const ways = ['code', 'command', 'file']
+  if (ways.filter((name) => fields[name] !== undefined).length !== 1) {
+    const meant = Object.keys(options).find((name) => nearest(name, ways))
+    if (meant) throw unknown(meant)
+    throw new RequestError('a run has one of code (with lang), command and file')
+  }
+}
+
+function request(fields) {
+  const { code, lang, command, file: script, args, env, stdin, files, artifactsInline, artifactsDir, force, ...more } = fields
   if (typeof command === 'string') throw new RequestError("command is an array of words; for a line of shell: command: ['sh', '-c', line]")
+  const options = merged(more)
+  check(fields, options)
   const o = { code, lang, command, args, env, file: script === undefined ? undefined : resolve(script) }
   if (stdin !== undefined) put(o, 'stdin', 'stdin_base64', stdin)
-  if (files) o.files = (Array.isArray(files) ? files : Object.entries(files).map(([path, d]) => ({ path, data: d }))).map(file)
+  if (files !== undefined) o.files = listed(files)
   if (artifactsInline !== undefined && artifactsDir !== undefined) throw new RequestError('artifactsInline and artifactsDir exclude each other')
   if (artifactsInline !== undefined) o.artifacts = { inline: artifactsInline }
   if (artifactsDir !== undefined) o.artifacts = { dir: resolve(artifactsDir), force: Boolean(force) }
-  const wanted = Object.entries(options).filter(([, v]) => v !== undefined)
+  const wanted = Object.entries(options)
   if (wanted.length) o.options = Object.fromEntries(wanted.map(([name, v]) => [dashed(name), option(name, v)]))
   return o
 }
@@ -203,35 +334,61 @@ export class Run {
   #forget
   #reply
   #failure
+  #stream
+  #full = 0 // since when nothing was taken
+  #givenUp = false
+  static patience = PATIENCE_MS
 
-  constructor(core, id) {
+  constructor(core, id, stream) {
     this.#core = core
     this.id = id
+    this.#stream = stream
   }
 
   get done() { return this.#reply !== undefined || this.#failure !== undefined }
 
-  /** End the run; result() then rejects with Canceled, unless the program was quicker. */
-  cancel() { if (!this.done) this.#core.cancel(this.id) }
+  /** End the run; result() then rejects with Canceled, unless the program was quicker. What it writes from now on is dropped. */
+  cancel() {
+    this.#dropping = true
+    this.#core.flow()
+    if (!this.done) this.#core.cancel(this.id)
+  }
 
   /** The result, when the run has ended; output that nobody took is dropped. */
   async result() {
     this.drop()
     while (!this.done) await this.#change()
-    if (this.#reply) return outcome(this.#reply)
-    throw this.#failure()
+    if (!this.#reply) throw this.#failure()
+    try {
+      return outcome(this.#reply)
+    } catch (e) {
+      throw this.#givenUp && e instanceof Canceled ? this.#canceled(e.result) : e
+    }
+  }
+
+  #canceled(result) {
+    return new Canceled(`nobody took the run's output for ${Run.patience / 1000} s, and other runs waited for it: it was cancelled`,
+      { result, exitCode: result?.exitCode, hints: ['take it at once, or do without stream and onOutput'] })
+  }
+
+  [Symbol.asyncIterator]() {
+    if (!this.#stream) throw new RequestError('the run was not submitted with stream: true: its output is in its result')
+    return this.#iterate()
   }
 
   // Leaving the loop before the end cancels the run: nobody takes its output.
-  async *[Symbol.asyncIterator]() {
+  async *#iterate() {
     let whole = false
     try {
       for (;;) {
         const piece = this.#pieces.shift()
         if (piece) {
           this.#waiting -= piece.data.length
+          this.#full = 0
           this.#core.flow()
           yield piece
+        } else if (this.#givenUp) {
+          throw this.#canceled() // and no end that looks like the program's
         } else if (this.done) {
           whole = true
           return
@@ -249,7 +406,18 @@ export class Run {
   #changed() { for (const wake of this.#wake.splice(0)) wake() }
 
   /** @internal */
-  get full() { return this.#waiting >= MAX_WAITING }
+  get full() { return this.#waiting >= MAX_WAITING && !this.#dropping }
+
+  /** @internal */
+  stuck() {
+    if (!this.full) return
+    const now = performance.now()
+    this.#full ||= now
+    if (now - this.#full < Run.patience) return
+    this.#givenUp = true
+    this.cancel()
+    this.#changed()
+  }
 
   /** @internal */
   drop() {
@@ -302,6 +470,7 @@ class Core {
   #stderr = Buffer.alloc(0)
   #ended
   #greeted
+  #looks
 
   constructor(binary, args) {
     this.binary = binary
@@ -379,9 +548,17 @@ class Core {
   flow() {
     const full = [...this.#runs.values()].some((run) => run.full)
     const { stdout } = this.#child
-    if (full) stdout.pause()
-    else if (stdout.isPaused()) stdout.resume()
+    if (full) {
+      stdout.pause()
+      this.#looks ??= setInterval(() => this.#look(), 250).unref()
+    } else {
+      clearInterval(this.#looks)
+      this.#looks = undefined
+      if (stdout.isPaused()) stdout.resume()
+    }
   }
+
+  #look() { for (const run of this.#runs.values()) if (this.#runs.size > 1) run.stuck() }
 
   // An idle session keeps no program from ending.
   #keep() {
@@ -394,7 +571,7 @@ class Core {
     const said = this.#stderr.toString().split('\n').filter(Boolean)
     const after = (prefix) => said.filter((l) => l.startsWith(prefix)).map((l) => l.slice(prefix.length))
     const [errors, hints] = [after('sandglass: error: '), after('hint: ')]
-    if (errors.length && !this.hello) return () => new Refused(errors[0], { hints, exitCode: code ?? undefined })
+    if (errors.length && !this.hello) return () => refusal(errors[0], { hints, exitCode: code ?? undefined })
     if (this.#closing && code === 0) return () => new SessionClosed('the session is closed')
     const cut = this.#lines.length ? ', in the middle of a reply' : ''
     const what = `the session ended with ${signal ?? code}${cut}`
@@ -408,6 +585,7 @@ class Core {
     const left = [...this.#runs.values()]
     this.#runs.clear()
     for (const run of left) run.end(undefined, this.#dead)
+    clearInterval(this.#looks)
     this.#greeted?.()
   }
 
@@ -431,7 +609,7 @@ class Core {
     }
     if (this.#dead) throw this.#closed()
     if (this.#closing) throw new SessionClosed('the session is closed')
-    const run = new Run(this, id)
+    const run = new Run(this, id, Boolean(stream))
     this.#runs.set(id, run)
     this.#keep()
     this.#child.stdin.write(line + '\n')
@@ -473,8 +651,12 @@ export class Session {
    * allowHost: ['example.org:443']. binary is otherwise the environment variable
    * SANDGLASS, or sandglass on PATH.
    */
-  static async start({ binary = process.env.SANDGLASS || 'sandglass', flags: more = [], env = {}, ...defaults } = {}) {
-    const list = [...more, ...flags(defaults), ...Object.entries(env).map(([k, v]) => `--env=${k}=${v}`)]
+  static async start(fields = {}) {
+    const { binary = process.env.SANDGLASS || 'sandglass', flags: more = [], env = {}, ...defaults } = given('what start() takes', fields)
+    need('binary', binary, isText, 'a string')
+    words('flags', more)
+    texts('env', env, isText, 'a string')
+    const list = [...more, ...flags(merged(defaults)), ...Object.entries(env).map(([k, v]) => `--env=${k}=${v}`)]
     return new Session(await new Core(binary, list).start())
   }
 
@@ -483,10 +665,18 @@ export class Session {
 
   /**
    * Start a run, with what run() takes, and do not wait for its end. Of a streamed
-   * one 8 MiB wait until they are taken; past that the session's other replies
-   * wait as well.
+   * one 8 MiB wait until they are taken; past that the program is held up. When
+   * others wait for replies behind it, and nothing is taken for 10 s, it is
+   * cancelled: Canceled.
    */
-  async submit({ stream = false, signal, ...what }) {
+  async submit(fields) {
+    const { stream = false, signal, onOutput, ...what } = given('what submit() takes', fields)
+    if (onOutput) throw new RequestError('onOutput is for run()', { hints: ['submit({ stream: true }), and for await of what it gives'] })
+    return this.#submit(what, stream, signal)
+  }
+
+  async #submit(what, stream, signal) {
+    if (signal !== undefined) need('signal', signal, (v) => typeof v?.throwIfAborted === 'function', 'an AbortSignal')
     signal?.throwIfAborted()
     const run = await this.#core.submit(request(what), stream)
     run.heed(signal)
@@ -496,11 +686,16 @@ export class Session {
   /**
    * Run one program in a fresh sandbox and wait for its end. There is one of code
    * (with lang), command (an array of words) and file (a script of the host's).
+   * All that is no field is an option of `sandglass run`, as what is in options:
+   * timeout: 5, memory: '64m'. What is undefined or null has its default.
    * onOutput gets each Output as it comes, and is awaited; the result has none
    * then. What it throws, and an abort of signal, cancel the run.
    */
-  async run({ onOutput, signal, ...what }) {
-    const run = await this.submit({ ...what, signal, stream: Boolean(onOutput) })
+  async run(fields) {
+    const { onOutput, signal, stream, ...what } = given('what run() takes', fields)
+    if (stream) throw new RequestError('stream is for submit()', { hints: ['run({ onOutput })'] })
+    if (onOutput !== undefined) need('onOutput', onOutput, (v) => typeof v === 'function', 'a function')
+    const run = await this.#submit(what, Boolean(onOutput), signal)
     try {
       if (onOutput) for await (const piece of run) await onOutput(piece)
       return await run.result()
@@ -516,9 +711,19 @@ export class Session {
   async [Symbol.asyncDispose ?? Symbol('asyncDispose')]() { await this.close() }
 }
 
-/** Run one program in a fresh sandbox. Many at once: Session. */
-export async function run({ binary, flags: more, ...what }) {
-  const session = await Session.start({ binary, flags: more, maxRunning: 1 })
+/**
+ * Run one program in a fresh sandbox, with what Session.run takes and allowDegraded,
+ * allowMount and cgroupParent of Session.start. Many at once: Session.
+ */
+export async function run(fields) {
+  const { binary, flags: more, ...what } = given('what run() takes', fields)
+  const forAll = {}
+  for (const name of Object.keys(what)) {
+    if (!FOR_ALL.includes(camel(dashed(name)))) continue
+    forAll[name] = what[name]
+    delete what[name]
+  }
+  const session = await Session.start({ binary, flags: more, maxRunning: 1, ...forAll })
   try {
     return await session.run(what)
   } finally {

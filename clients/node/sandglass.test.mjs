@@ -61,6 +61,9 @@ test('code, its surroundings and its result', async () => {
   assert.deepEqual(JSON.parse(r.stdout), [['a', 'b c'], '00ff', 'session', 'é\n'])
   assert.deepEqual([r.raw.schema, r.raw.limits.timeout.value, r.raw.limits.memory.value], [1, 15000, 200 << 20])
   assert.throws(() => r.check(), (e) => e instanceof sandglass.RunError && e.result === r && e.message === 'the program ended as exited, exit code 3')
+  assert.equal(r.warm, false)
+  const other = await box.run({ command: ['sh', '-c', "printf 'a\\nno \\033[31m\\n' >&2; exit 1"] })
+  assert.throws(() => other.check(), { message: 'the program ended as exited, exit code 1: no ?[31m' })
 })
 
 test('other outcomes', async () => {
@@ -100,7 +103,7 @@ test('many at once', async () => {
 
 test('refusals and wrong requests', async () => {
   await assert.rejects(box.run({ command: ['true'], options: { timeout: 'soon' } }),
-    (e) => e instanceof sandglass.Refused && e.message.startsWith('--timeout: ') && e.hints.length > 0 && e.exitCode === 125)
+    (e) => e instanceof sandglass.Refused && e.message.startsWith('timeout: ') && e.hints.length > 0 && e.exitCode === 125)
   for (const wrong of [{ command: 'echo hi' }, { command: ['a'], code: 'x' }, { command: ['a'], options: { memory: {} } }, { command: ['\ud800'] },
     { command: ['a'], files: [{ path: 'x' }] }, { command: ['cat'], stdin: 'x'.repeat(17 << 20) }]) {
     await assert.rejects(box.run(wrong), sandglass.RequestError)
@@ -108,11 +111,69 @@ test('refusals and wrong requests', async () => {
   assert.equal((await box.run({ command: ['echo', 'on'] })).stdout, 'on\n')
 })
 
+test('wrong fields are named, in the words of this library, and nothing is run', async () => {
+  const yes = { command: ['true'] }
+  for (const [wrong, text, hint] of [
+    [undefined, 'what run() takes is of type undefined'],
+    [{ code: Buffer.from('1'), lang: 'sh' }, 'code is of type object, and must be a string'],
+    [{ command: [1] }, 'command[0] is of type number'],
+    [{ ...yes, args: 'x' }, 'args is of type string, and must be an array of strings'],
+    [{ ...yes, stdin: 5 }, 'stdin is of type number'],
+    [{ ...yes, env: ['A=b'] }, 'env is an array'],
+    [{ ...yes, env: { A: 1 } }, 'env["A"] is of type number'],
+    [{ ...yes, files: ['x'] }, 'files[0] is of type string'],
+    [{ ...yes, files: { x: 1 } }, 'files["x"] is of type number'],
+    [{ ...yes, files: [{ path: 'x', data: 'y', exec: true }] }, 'unknown field exec of file x'],
+    [{ ...yes, artifactsInline: [] }, 'artifactsInline is an array'],
+    [{ ...yes, options: 'x' }, 'options is of type string'],
+    [{ ...yes, options: { memory: {} } }, 'option memory'],
+    [{ ...yes, timeout: 1, options: { timeout: 2 } }, 'timeout is there twice'],
+    [{ ...yes, stream: true }, 'stream is for submit()'],
+    [{ ...yes, onOutput: 1 }, 'onOutput is of type number'],
+    [{}, 'a run has one of code (with lang), command and file'],
+    [{ comand: ['true'] }, 'unknown field comand', 'did you mean command?'],
+    [{ code: '1', language: 'sh' }, 'unknown field language', 'did you mean lang?'],
+    [{ ...yes, timout: 1 }, 'unknown field timout', 'did you mean timeout?'],
+    [{ ...yes, options: { outputLimits: 1 } }, 'unknown field outputLimits', 'did you mean outputLimit?'],
+    [{ ...yes, allowDegraded: 'memory' }, 'allowDegraded is for the whole session, and not for one run of it', 'Session.start({ allowDegraded })'],
+  ]) {
+    await assert.rejects(box.run(wrong), (e) => {
+      assert.deepEqual([e.name, e.message.startsWith(text)], ['RequestError', true], `${e}, want ${text}`)
+      if (hint) assert.equal(e.hints[0], hint)
+      return true
+    })
+  }
+  for (const [wrong, text] of [[{ timout: 1 }, 'unknown field timout'], [{ env: ['A=b'] }, 'env is an array'], [{ memory: {} }, 'option memory']]) {
+    await assert.rejects(session(wrong), (e) => e instanceof sandglass.RequestError && e.message.startsWith(text), text)
+  }
+  await assert.rejects(box.run({ ...yes, outputLimit: '100m' }), (e) => {
+    assert.deepEqual([e.name, e.message, e.hints], ['Refused', 'outputLimit: 100m is too much to collect: at most 16m',
+      ['run({ onOutput }), or submit({ stream: true })', "outputLimit: '16m'"]])
+    return true
+  })
+  const run = await box.submit(yes)
+  assert.throws(() => run[Symbol.asyncIterator](), /stream: true/)
+})
+
+test('limits among the fields hold, and what is undefined or null has its default', async () => {
+  const limits = async (box, fields) => {
+    const { timeout, memory } = (await box.run({ command: ['true'], ...fields })).raw.limits
+    return [timeout.value, memory.value]
+  }
+  assert.deepEqual(await limits(box, { timeout: 3, memory: '64m' }), [3000, 64 << 20])
+  assert.deepEqual(await limits(box, { options: { timeout: 3 }, memory: '64m' }), [3000, 64 << 20])
+  assert.deepEqual(await limits(box, { timeout: undefined, memory: null, options: undefined }), [20000, 256 << 20])
+  assert.deepEqual(await limits(box, { options: { timeout: undefined, memory: null } }), [20000, 256 << 20])
+  const other = await session({ memory: undefined, timeout: null, options: { memory: '65m' } })
+  assert.deepEqual(await limits(other, {}), [10000, 65 << 20])
+  await other.close()
+})
+
 test('busy, cancel and abort', async () => {
   const box = await session({ maxRunning: 1, maxQueued: 1 })
   const run = await begun(box)
   const waits = await box.submit({ command: ['true'] })
-  await assert.rejects(box.run({ command: ['true'] }), sandglass.Busy)
+  await assert.rejects(box.run({ command: ['true'] }), (e) => e instanceof sandglass.Busy && e.message === 'the session is busy: 1 run and 1 wait' && e.hints.includes('try again when a run has ended'))
   waits.cancel()
   await assert.rejects(waits.result(), (e) => e instanceof sandglass.Canceled && e.result === undefined)
   run.cancel()
@@ -132,6 +193,7 @@ test('busy, cancel and abort', async () => {
 
 test('one program', async () => {
   assert.equal((await sandglass.run({ code: 'echo $0', lang: 'sh', flags })).check().exitCode, 0)
+  assert.equal((await sandglass.run({ command: ['true'], flags, allowDegraded: 'cpu' })).exitCode, 0)
   await assert.rejects(sandglass.run({ command: ['true'], flags: ['--privileged'] }), (e) => e instanceof sandglass.Refused && e.message.includes('--privileged'))
 })
 
@@ -165,6 +227,51 @@ test('output that nobody takes', async () => {
   const left = await box.submit({ command: ['sh', '-c', 'yes | head -c 12000000'], stream: true, options: { outputLimit: '16m' } })
   while (!left.full) await new Promise((later) => setTimeout(later, 10))
   await box.close()
+})
+
+// A run whose output fills all there is, of which one piece was taken.
+async function flooded(box) {
+  const run = await box.submit({ command: ['sh', '-c', 'exec yes abc'], stream: true, outputLimit: '10g', timeout: '1h' })
+  const pieces = run[Symbol.asyncIterator]()
+  await pieces.next()
+  while (!run.full) await new Promise((later) => setTimeout(later, 10))
+  return [run, pieces]
+}
+
+// Whether others are answered: within a minute, or not at all.
+async function answers(box, run = box.run({ command: ['echo', 'hi'] })) {
+  let timer
+  const late = new Promise((_, no) => { timer = setTimeout(() => no(new Error('no answer')), 60_000) })
+  assert.equal((await Promise.race([run, late])).stdout, 'hi\n')
+  clearTimeout(timer)
+}
+
+test('a stream that is left, or that nobody reads, holds up nobody', async (t) => {
+  const box = await session({ maxRunning: 2 })
+  t.after(() => { sandglass.Run.patience = 10_000; return box.close() })
+  sandglass.Run.patience = Infinity
+  for (const way of ['cancel', 'cancel by another', 'break']) {
+    const [run, pieces] = await flooded(box)
+    if (way === 'cancel by another') {
+      const other = box.run({ command: ['echo', 'hi'] })
+      setTimeout(() => run.cancel(), 100)
+      await answers(box, other)
+    } else {
+      if (way === 'cancel') run.cancel()
+      else await pieces.return()
+      await answers(box)
+    }
+    if (way === 'cancel') assert.ok((await pieces.next()).value.data.length > 0) // what waited is still there
+    await assert.rejects(run.result(), sandglass.Canceled)
+  }
+  sandglass.Run.patience = 500
+  const [run, pieces] = await flooded(box)
+  await new Promise((later) => setTimeout(later, 2000))
+  assert.ok(run.full) // alone it may wait
+  await answers(box)
+  const nobody = (e) => e instanceof sandglass.Canceled && e.message.startsWith('nobody took')
+  await assert.rejects(async () => { while (!(await pieces.next()).done); }, nobody)
+  await assert.rejects(run.result(), nobody)
 })
 
 test('an idle session keeps no program from ending, and no descriptor for others', async () => {

@@ -7,11 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/pkg/policy"
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
@@ -106,5 +108,31 @@ func TestTypes(t *testing.T) {
 	cmd.Dir = copied(t, "node")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("tsc: %v\n%s", err, text)
+	}
+}
+
+// TestTypesOptions: the options that the types of the Node library know are those
+// that a request may have; the library itself takes whatever the session does.
+func TestTypesOptions(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(testkit.Root(t), "clients/node/sandglass.d.mts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "interface RunOptions {")
+	body, _, _ := strings.Cut(rest, "}")
+	var got, want []string
+	for _, m := range regexp.MustCompile(`(?m)^  (\w+)\?: `).FindAllStringSubmatch(body, -1) {
+		got = append(got, strings.ToLower(regexp.MustCompile("[A-Z]").ReplaceAllString(m[1], "-$0")))
+	}
+	elsewhere := strings.Fields("code lang env out force interactive tty json result result-fd quiet help allow-degraded allow-mount cgroup-parent")
+	for _, f := range policy.RunFlags() {
+		if f.Refused == "" && f.Help != "" && !strings.HasPrefix(f.Group, "Accepted") && !slices.Contains(elsewhere, f.Name) {
+			want = append(want, f.Name)
+		}
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("the types have\n%q, want\n%q", got, want)
 	}
 }
