@@ -169,6 +169,7 @@ func (m *meter) rest() error {
 	if m.zeros < 1024 {
 		return refusal.Newf("the archive is cut off: its end mark is missing").Hint("sha256sum FILE   # compare it with where it came from")
 	}
+	m.zeros = 1024 // more may be the last file's own
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := m.Read(buf)
