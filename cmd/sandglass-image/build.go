@@ -148,7 +148,7 @@ func packaged(r *recipe.Recipe, o *options, w *store.Work) (*unpack.Unpacked, er
 	if err != nil {
 		return nil, err
 	}
-	a, err := apt.Open(apt.Source{URL: o.mirror, Suite: o.suite, Keyring: o.keyring, Instead: instead[r.Name], Old: locked != nil}, runtime.GOARCH)
+	a, err := apt.Open(apt.Source{URL: o.mirror, Suite: o.suite, Keyring: o.keyring, Instead: instead[r.Name], Old: locked != nil, Waits: o.waits}, runtime.GOARCH)
 	if err != nil {
 		return nil, err
 	}
@@ -196,6 +196,11 @@ func (o *options) tell(what string) {
 	if !o.quiet {
 		fmt.Fprintf(os.Stderr, "sandglass: %s\n", what)
 	}
+}
+
+// waits tells that two builds do not use one directory of downloads at once.
+func (o *options) waits(dir string) {
+	o.tell("waiting for another build, which uses " + refusal.Word(dir))
 }
 
 // readLock reads a lock; nil where there is none yet.

@@ -12,10 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
+	"sandglass/pkg/image/child"
 	"sandglass/pkg/verbs"
 )
 
 func main() {
+	child.Main()
 	unix.Umask(0o077) // an image may hold what is not for everybody
 	os.Exit(dispatch(os.Args[1:]))
 }
@@ -39,7 +41,10 @@ func dispatch(args []string) int {
 	if verb == nil {
 		return fail(unknown(args[0], args[1:]))
 	}
-	code, err := verb(args[1:])
+	code, err := 0, places(os.Getenv)
+	if err == nil {
+		code, err = verb(args[1:])
+	}
 	if err != nil {
 		return fail(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -250,5 +251,13 @@ func exportVerb(args []string) (int, error) {
 		return 0, err
 	}
 	defer img.Close()
-	return 0, store.Export(s, img, o.rest[1])
+	stop, got := make(chan struct{}), syscall.Signal(0)
+	go func(ch <-chan os.Signal) {
+		got = (<-ch).(syscall.Signal)
+		close(stop)
+	}(signals())
+	if err := store.Export(s, img, o.rest[1], stop); err != store.ErrStopped {
+		return 0, err
+	}
+	return stopped("export", got), nil
 }

@@ -94,3 +94,16 @@ func reachable() error {
 		Hint("ls -ld -- %s", refusal.Shell(filepath.Dir(at))).
 		Hint("export XDG_DATA_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
 }
+
+// places refuses a relative path in a variable that says where things are: the rule of
+// these variables is that it counts for nothing, so that an image would be elsewhere
+// than the caller has said.
+func places(getenv func(string) string) error {
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_CACHE_HOME"} {
+		if at := getenv(name); at != "" && !filepath.IsAbs(at) {
+			return refusal.Newf("%s is %s: not an absolute path, and such a one counts for nothing", name, refusal.Word(at)).
+				Hint("export %s=\"$PWD\"/%s", name, refusal.Shell(at)).Hint("unset %s", name)
+		}
+	}
+	return nil
+}

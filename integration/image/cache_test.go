@@ -83,3 +83,43 @@ func TestDownloadsArePruned(t *testing.T) {
 		t.Errorf("built of nothing: %s and %s", id, again)
 	}
 }
+
+// What a build that was killed has left half is no trouble for the next, and two at
+// once take turns.
+func TestDownloadsHeal(t *testing.T) {
+	m := greeting(t)
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		h := newHome(t, who)
+		args := append(m.flags(), h.recipe(greetingRecipe))
+		id := h.build(args...)
+		top := h.dir + "/cache/sandglass/packages"
+		states, err := filepath.Glob(top + "/mirror-*/state/lists")
+		must(t, err)
+		if len(states) != 1 {
+			t.Fatalf("states: %q", states)
+		}
+		lists, err := filepath.Glob(states[0] + "/*_*")
+		must(t, err)
+		for _, l := range lists { // a directory where apt wants to write
+			must(t, os.MkdirAll(states[0]+"/partial/"+filepath.Base(l)+"/x", 0o755))
+			must(t, os.Remove(l))
+		}
+		must(t, filepath.WalkDir(states[0]+"/partial", func(p string, _ os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			return os.Chown(p, who.UID, who.GID)
+		}))
+		if again := h.build(append(args, "--name", "again")...); again != id {
+			t.Errorf("%s and %s", id, again)
+		}
+		lock, err := os.Open(top + "/lock")
+		must(t, err)
+		defer lock.Close()
+		must(t, syscall.Flock(int(lock.Fd()), syscall.LOCK_EX)) // as a build does
+		exit, told := h.signalled(syscall.SIGTERM, "waiting for another build, which uses "+top, func(int) {}, args...)
+		if exit != 143 || len(told) != 2 {
+			t.Errorf("exit %d, %q", exit, told)
+		}
+	})
+}

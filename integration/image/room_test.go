@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -54,5 +55,35 @@ func TestImportLeavesRoom(t *testing.T) {
 		if after := free(); after != before {
 			t.Errorf("free before %d, after %d", before, after)
 		}
+	}
+}
+
+// Downloads leave room too: where there is none a build is refused before apt-get is
+// asked, which would wait for ever for one of its own that cannot write; and a package
+// that is too large is told with the directory that it does not fit in.
+func TestDownloadsLeaveRoom(t *testing.T) {
+	testkit.Requires(t, "root")
+	m := greeting(t)
+	h := newHome(t, testkit.AsRoot(t))
+	h.cache = testkit.Dir(t)
+	must(t, unix.Mount("tmpfs", h.cache, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "size=40m,nr_inodes=2000,mode=0755"))
+	t.Cleanup(func() { unix.Unmount(h.cache, unix.MNT_DETACH) })
+	at := h.cache + "/sandglass/packages"
+	hints := "\nhint: df -h -- " + at + "; df -i -- " + at + "\nhint: sandglass image prune --cache   # removes what was downloaded\n" +
+		"hint: export XDG_CACHE_HOME=DIR   # a directory on another disk\n"
+	args := append(m.flags(), "--quiet", h.recipe(greetingRecipe+"package large *\n"))
+	m.deb("large", "1", "", nil, nil)
+	text, err := os.ReadFile(m.dir + "/pool/large_1.deb")
+	must(t, err)
+	must(t, os.WriteFile(m.dir+"/pool/large_1.deb", append(text, make([]byte, 45<<20)...), 0o644))
+	m.publish("test", "")
+	h.says(125, "sandglass: error: apt-get install: You don't have enough free space in "+at+"/archives/."+hints, append([]string{"build"}, args...)...)
+	var fs unix.Statfs_t
+	must(t, unix.Statfs(h.cache, &fs))
+	must(t, os.WriteFile(h.cache+"/else", make([]byte, int64(fs.Bavail)*fs.Bsize-1<<20), 0o600))
+	exit, out, errs := h.image(append([]string{"build"}, args...)...)
+	if exit != 125 || out != "" || !strings.HasPrefix(errs, "sandglass: error: packages are kept in "+at+": ") ||
+		!strings.HasSuffix(errs, " kB are free on the disk, and a build leaves at least 2048 kB"+hints) {
+		t.Errorf("exit %d, %q, %q", exit, out, errs)
 	}
 }

@@ -130,8 +130,9 @@ func TestBuildIsStopped(t *testing.T) {
 			h.stopped(syscall.SIGTERM, "SIGTERM", phases[i], func(int) { <-asked }, flags...)
 			testkit.Eventually(t, "the end of who downloads", func() bool { return gone.Load() == int32(i+1) })
 		}
-		if !who.IsRoot() { // root's apt-get changes its ids, by which the kernel forgets whose end is its own
-			h.killed(phases[1], func(int) { <-asked }, flags...)
+		for i, dir := range []string{"/dists/", "/pool/"} {
+			block = dir
+			h.killed(phases[i], func(int) { <-asked }, flags...)
 		}
 		local := append(m.flags(), recipe)
 		sandbox := func(pid int) {
@@ -152,4 +153,35 @@ func TestBuildTellsItsPhases(t *testing.T) {
 	h.says(0, want, append(args, "--name", "cat")...)
 	h.says(0, "", append(args, "--name", "cat", "--quiet")...)
 	h.says(0, "", append(args, "--name", "cat", "-q")...)
+}
+
+// An export that is told to stop leaves no half of a directory.
+func TestExportIsStopped(t *testing.T) {
+	h := newHome(t, testkit.AsUser(t))
+	h.bring("x", archive(t, file("zeros", 0o644, strings.Repeat("\x00", 64<<20))))
+	to := h.dir + "/out"
+	for range 50 {
+		cmd := exec.Command(testkit.ImageTool(t), "export", "x", to)
+		cmd.Env = h.env()
+		if h.who.UID != 0 && os.Getuid() == 0 {
+			cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(h.who.UID), Gid: uint32(h.who.GID)}}
+		}
+		var errs strings.Builder
+		cmd.Stderr = &errs
+		must(t, cmd.Start())
+		testkit.Eventually(t, "a directory", func() bool { _, err := os.Lstat(to); return err == nil })
+		must(t, cmd.Process.Signal(syscall.SIGINT))
+		if err := cmd.Wait(); err == nil {
+			must(t, os.RemoveAll(to)) // it was quicker
+			continue
+		}
+		if exit := cmd.ProcessState.ExitCode(); exit != 130 || errs.String() != "sandglass: error: image export: stopped by SIGINT: nothing is left of it\n" {
+			t.Errorf("exit %d, %q", exit, errs.String())
+		}
+		if left, err := os.ReadDir(to); !os.IsNotExist(err) {
+			t.Errorf("left: %v, %v", left, err)
+		}
+		return
+	}
+	t.Error("no export was stopped")
 }

@@ -12,14 +12,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/hostpath"
 	"sandglass/pkg/image"
-	"sandglass/pkg/image/child"
 )
 
 // Source is a mirror that is named on the command line, "" for the host's own sources.
@@ -30,6 +29,8 @@ type Source struct {
 	// Old takes lists that are past their date: a lock has the digest of each
 	// package, so that an old list can bring no old package.
 	Old bool
+	// Waits is called when another build is waited for, once.
+	Waits func(dir string)
 }
 
 // Apt is apt with a state of its own.
@@ -41,6 +42,8 @@ type Apt struct {
 	env   []string
 	src   Source
 	trips string // what the last update could not get
+
+	patience time.Duration // see watch
 }
 
 const (
@@ -65,7 +68,7 @@ func Open(src Source, arch string) (*Apt, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Apt{Arch: arch, src: src, dir: filepath.Join(top, src.key()), debs: filepath.Join(top, archives)}
+	a := &Apt{Arch: arch, src: src, dir: filepath.Join(top, src.key()), debs: filepath.Join(top, archives), patience: patience}
 	if err := a.prepare(top); err != nil {
 		a.Close()
 		return nil, failed(top, err)
@@ -84,7 +87,11 @@ func failed(dir string, err error) error {
 	if _, ok := err.(*refusal.Error); ok {
 		return err
 	}
-	return refusal.Newf("%s: %v", refusal.Word(dir), refusal.Cause(err)).Hint("ls -la -- %s", refusal.Shell(dir)).
+	r := refusal.Newf("%s: %v", refusal.Word(dir), refusal.Cause(err))
+	if noSpace(r.What) {
+		return full(r, dir)
+	}
+	return r.Hint("ls -la -- %s", refusal.Shell(dir)).
 		Hint("export XDG_CACHE_HOME=/var/tmp/\"$(id -un)\"   # any directory of your own")
 }
 
@@ -117,7 +124,7 @@ func (a *Apt) prepare(top string) error {
 	if err := os.MkdirAll(top, 0o755); err != nil {
 		return err
 	}
-	for _, d := range []string{"", "/state", "/state/lists", "/state/lists/partial", "/cache", "/none", "/none/partial", "/etc"} {
+	for _, d := range []string{"", "/state", "/state/lists", "/cache", "/none", "/none/partial", "/etc"} {
 		if err := os.Mkdir(a.dir+d, 0o755); err != nil && !errors.Is(err, os.ErrExist) {
 			return err
 		}
@@ -140,13 +147,38 @@ func (a *Apt) prepare(top string) error {
 	if a.lock, err = openLock(top); err != nil {
 		return err
 	}
+	if image.Flock(int(a.lock.Fd()), unix.LOCK_EX|unix.LOCK_NB) == unix.EWOULDBLOCK && a.src.Waits != nil {
+		a.src.Waits(top)
+	}
 	if err := image.Flock(int(a.lock.Fd()), unix.LOCK_EX); err != nil {
+		return err
+	}
+	if err := a.heal(top); err != nil {
 		return err
 	}
 	if err := a.src.write(a.dir + "/etc"); err != nil {
 		return err
 	}
 	return os.WriteFile(a.dir+"/apt.conf", []byte(a.settings()), 0o644)
+}
+
+// partial are halves of lists, of no use to who did not begin them.
+const partial = "/state/lists/partial"
+
+// heal takes away what a build that was killed has left half, and not for apt to find:
+// it refuses all lists where one of these is not what it made.
+func (a *Apt) heal(top string) error {
+	root, err := os.OpenRoot(top)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	name := a.src.key() + partial
+	c := cleaner{root: root}
+	if err := c.remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return root.Mkdir(name, 0o755)
 }
 
 func openLock(top string) (*os.File, error) {
@@ -197,29 +229,34 @@ func (a *Apt) run(args ...string) (stdout string, warnings []string, err error) 
 	defer unix.Umask(unix.Umask(0o022)) // _apt has to read what root's apt made
 	cmd := exec.Command(aptGet, append([]string{"-c", a.dir + "/apt.conf"}, args...)...)
 	cmd.Env, cmd.Dir = a.env, a.dir
-	// Whoever ends this process ends the download.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGTERM}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err = child.Run(cmd)
+	err = a.watched(cmd)
 	return out.String(), strings.Split(strings.TrimRight(errs.String(), "\n"), "\n"), err
 }
 
 // refuse is the refusal of what apt would not do, in its words. What the last update
 // could not get is the cause, and comes first: without lists no package is known.
 func (a *Apt) refuse(what string, said []string, err error) *refusal.Error {
+	var r *refusal.Error
+	if errors.As(err, &r) {
+		return r
+	}
 	text := a.word(said, "E: ")
-	if text == "" {
+	if text == "" || errors.Is(err, errStuck) {
 		text = err.Error()
 	}
-	r := refusal.Newf("apt-get %s: %s", what, refusal.Line(text))
+	r = refusal.Newf("apt-get %s: %s", what, refusal.Line(text))
 	if a.trips != "" && what != "update" {
 		r.What = "apt-get update: " + refusal.Line(a.trips) + "; so apt-get " + what + ": " + refusal.Line(text)
+	}
+	if noSpace(r.What) {
+		return full(r, filepath.Dir(a.debs))
 	}
 	if strings.HasPrefix(a.src.URL, "file:") {
 		r.What = strings.ReplaceAll(r.What, "copy:/", "file:/") // as it was given
 	}
-	if a.trips != "" || what == "update" {
+	if a.trips != "" || what == "update" || errors.Is(err, errStuck) {
 		a.reach(r)
 		a.src.instead(r, "needs no network")
 	}

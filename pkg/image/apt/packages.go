@@ -63,7 +63,10 @@ func (a *Apt) pretend(without []string) error {
 		b.WriteString("Package: " + name + "\nStatus: install ok installed\nMaintainer: nobody\nArchitecture: " + a.Arch +
 			"\nMulti-Arch: foreign\nVersion: 9999:0\nDescription: left out\n\n")
 	}
-	return os.WriteFile(a.dir+"/state/status", []byte(b.String()), 0o644)
+	if err := os.WriteFile(a.dir+"/state/status", []byte(b.String()), 0o644); err != nil {
+		return failed(a.dir, err)
+	}
+	return nil
 }
 
 // uriLine is a line of --print-uris: where it is, what it is called, how large it
@@ -133,7 +136,11 @@ func (a *Apt) Fetch(list []manifest.Package, without []string) error {
 		return err
 	}
 	if _, said, err := a.run(args...); err != nil {
-		return a.refuse("install", said, err).Hint("--mirror https://MIRROR/debian   # one that still has these versions")
+		r := a.refuse("install", said, err)
+		if r.What != err.Error() && !noSpace(r.What) {
+			r.Hint("--mirror https://MIRROR/debian   # one that still has these versions")
+		}
+		return r
 	}
 	for _, p := range list {
 		f, err := a.open(p)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os/exec"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,9 @@ func Start(cmd *exec.Cmd) error {
 	defer running.Unlock()
 	if running.stopped {
 		return errStopped
+	}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
 	cmd.SysProcAttr.Setpgid = true
 	err := cmd.Start()
@@ -69,7 +73,7 @@ func Stop() {
 	running.stopped = true
 	running.Unlock()
 	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
-		for _, ended := range signal(sig) {
+		for _, ended := range send(sig) {
 			select {
 			case <-ended:
 			case <-time.After(grace):
@@ -78,8 +82,8 @@ func Stop() {
 	}
 }
 
-// signal sends a signal to all groups, and says when each has ended.
-func signal(sig unix.Signal) (list []chan struct{}) {
+// send sends a signal to all groups, and says when each has ended.
+func send(sig unix.Signal) (list []chan struct{}) {
 	running.Lock()
 	defer running.Unlock()
 	for pid, ended := range running.pids {

@@ -24,7 +24,8 @@ import (
 // Export writes an image as an OCI layout with one layer, to a directory that is
 // not there yet. Owners and modes are those of the archive that it came from; file
 // capabilities are lost. The same image gives the same bytes.
-func Export(s *image.Store, img *image.Image, to string) (err error) {
+// Once stop is closed it ends with ErrStopped, and has left nothing.
+func Export(s *image.Store, img *image.Image, to string, stop <-chan struct{}) (err error) {
 	err = os.Mkdir(to, 0o777)
 	if above := filepath.Dir(to); errors.Is(err, fs.ErrNotExist) {
 		return refusal.Newf("%s: %v", refusal.Word(above), refusal.Cause(err)).Hint("mkdir -p -- %s", refusal.Shell(above))
@@ -40,10 +41,13 @@ func Export(s *image.Store, img *image.Image, to string) (err error) {
 	if err := os.MkdirAll(filepath.Join(to, "blobs/sha256"), 0o777); err != nil {
 		return refusal.Newf("%s: %v", refusal.Word(to), refusal.Cause(err))
 	}
-	e := &exporter{to: to, img: img}
+	e := &exporter{to: to, img: img, stop: stop}
 	layer, err := e.layer()
 	if err == nil {
 		err = e.describe(layer)
+	}
+	if errors.Is(err, ErrStopped) {
+		return ErrStopped
 	}
 	if err != nil {
 		return refusal.Newf("%s: %v", refusal.Word(to), refusal.Cause(err)).Hint("sandglass image verify %s", img.ID)
@@ -51,9 +55,13 @@ func Export(s *image.Store, img *image.Image, to string) (err error) {
 	return nil
 }
 
+// ErrStopped is Export's end when it was told to stop.
+var ErrStopped = errors.New("the export was stopped")
+
 type exporter struct {
-	to  string
-	img *image.Image
+	to   string
+	img  *image.Image
+	stop <-chan struct{}
 }
 
 type object map[string]any
@@ -94,7 +102,7 @@ func (e *exporter) layer() (object, error) {
 		return nil, err
 	}
 	h := sha256.New()
-	counted := &counter{w: io.MultiWriter(f, h)}
+	counted := &counter{w: io.MultiWriter(f, h), stop: e.stop}
 	t := tar.NewWriter(counted)
 	if err := files.Walk(func(path string, n *tree.Node) error { return entry(t, root, path, n) }); err != nil {
 		return nil, err
@@ -107,11 +115,17 @@ func (e *exporter) layer() (object, error) {
 }
 
 type counter struct {
-	w io.Writer
-	n int64
+	w    io.Writer
+	n    int64
+	stop <-chan struct{}
 }
 
 func (c *counter) Write(p []byte) (int, error) {
+	select {
+	case <-c.stop:
+		return 0, ErrStopped
+	default:
+	}
 	n, err := c.w.Write(p)
 	c.n += int64(n)
 	return n, err

@@ -18,6 +18,8 @@ const (
 	spareInodes = 4096
 	spareShare  = 20
 
+	importer = "an import"
+
 	lookBytes  = 16 << 20
 	lookInodes = 512
 )
@@ -25,9 +27,12 @@ const (
 // room is what may be written before the next look.
 type room struct{ bytes, inodes int64 }
 
-// look refuses a file system that is as full as it may be. One that says nothing of
-// its inodes, as btrfs, has as many as there are bytes.
-func (r *room) look(dir int) error {
+// Room refuses, in the name of who, a file system that is as full as it may be.
+func Room(dir int, who string) error { return new(room).look(dir, who) }
+
+// look is Room, and says what may be written. A file system that says nothing of its
+// inodes, as btrfs, has as many as there are bytes.
+func (r *room) look(dir int, who string) error {
 	var fs unix.Statfs_t
 	if err := unix.Fstatfs(dir, &fs); err != nil {
 		return err
@@ -35,7 +40,7 @@ func (r *room) look(dir int) error {
 	spare := min(spareBytes, int64(fs.Blocks)*fs.Bsize/spareShare)
 	more := int64(fs.Bavail)*fs.Bsize - spare
 	if more < 0 {
-		return refusal.Newf("%d kB are free on the disk, and an import leaves at least %d kB", (more+spare)>>10, spare>>10)
+		return refusal.Newf("%d kB are free on the disk, and %s leaves at least %d kB", (more+spare)>>10, who, spare>>10)
 	}
 	least := min(spareInodes, int64(fs.Files)/spareShare)
 	files := int64(fs.Ffree) - least
@@ -43,7 +48,7 @@ func (r *room) look(dir int) error {
 		files = 2 * lookInodes
 	}
 	if files < 0 {
-		return refusal.Newf("%d files can still be made on the disk, and an import leaves at least %d", fs.Ffree, least)
+		return refusal.Newf("%d files can still be made on the disk, and %s leaves at least %d", fs.Ffree, who, least)
 	}
 	*r = room{bytes: min(more/2, lookBytes), inodes: min(files/2, lookInodes)}
 	return nil
@@ -56,7 +61,7 @@ func (w *Work) spend(bytes, inodes int64) error {
 	if w.room.bytes > 0 && w.room.inodes > 0 {
 		return nil
 	}
-	return w.full(w.room.look(w.temp))
+	return w.full(w.room.look(w.temp, importer))
 }
 
 // full is the refusal of what the disk has no room for, with where it is.

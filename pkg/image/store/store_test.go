@@ -337,10 +337,15 @@ func TestExport(t *testing.T) {
 	}
 	defer img.Close()
 	out := t.TempDir() + "/out"
-	if err := Export(s, img, out); err != nil {
+	stop := make(chan struct{})
+	close(stop)
+	if err := Export(s, img, out, stop); err != ErrStopped {
+		t.Errorf("stopped: %v", err)
+	}
+	if err := Export(s, img, out, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := Export(s, img, out); err == nil {
+	if err := Export(s, img, out, nil); err == nil {
 		t.Error("an export over something that is there")
 	}
 	if _, err := bring(s, out, "back"); err != nil {

@@ -118,7 +118,7 @@ func (w *Work) open() (err error) {
 	if w.files, err = hostpath.DirBeneath(w.store.FD, image.FilesDir); err != nil {
 		return err
 	}
-	if err := w.full(w.room.look(w.temp)); err != nil {
+	if err := w.full(w.room.look(w.temp, importer)); err != nil {
 		return err
 	}
 	w.stop.mu.Lock()
