@@ -276,6 +276,8 @@ var mutations = []mutation{
 	{control: "own umask", pkg: "twohosts", fail: []string{"TestTwoHosts"}, edits: []edit{
 		{"pkg/boxinit/child.go", `	c.Add("umask", unix.SYS_UMASK, 0o022)
 `, ""}}},
+	{control: "CPU time of what waits", pkg: "image", fail: []string{"TestWarmImageOfNoUse"}, edits: []edit{
+		{"pkg/launch/hold.go", "	return most\n", "	return time.Hour\n"}}},
 	{control: "own personality", fail: []string{"TestAddressesAreChosenAtRandom"}, edits: []edit{
 		{"pkg/boxinit/child.go", `	c.Add("personality", unix.SYS_PERSONALITY, perLinux)
 `, ""}}},

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"syscall"
@@ -36,7 +37,7 @@ func sessionCommand(args []string) int {
 	c := session.Config{Version: version, Languages: plan.Languages(), Defaults: s.Defaults, Running: s.Running, Queued: s.Queued}
 	run, tidy := sandbox.Run, func() error { return nil }
 	if len(s.Warm) > 0 {
-		p, err := pool.New(ctx, pool.Config{Spec: sandbox.Spec{Spec: s.Base}, Sizes: s.Warm, MaxAge: s.WarmAge})
+		p, err := pool.New(ctx, pool.Config{Spec: sandbox.Spec{Spec: s.Base}, Sizes: s.Warm, MaxAge: s.WarmAge, Failing: failing})
 		if err != nil {
 			return fail(err)
 		}
@@ -53,6 +54,11 @@ func sessionCommand(args []string) int {
 		return code
 	}
 	return fail(left)
+}
+
+// failing tells of a kind of sandbox that cannot be kept ready.
+func failing(w policy.Warm, why error) {
+	fail(refusal.Within(fmt.Sprintf("--warm %s=%d: no such sandbox can be kept ready, runs are made without", w.Kind(), w.N), why))
 }
 
 // sessionCode is what a session exits with.

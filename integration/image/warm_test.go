@@ -1,7 +1,11 @@
 package image
 
 import (
+	"bufio"
+	"fmt"
+	"os"
 	"testing"
+	"time"
 
 	"sandglass/internal/testkit"
 )
@@ -51,4 +55,45 @@ func TestWarmImage(t *testing.T) {
 		}
 		s.End()
 	})
+}
+
+// TestWarmImageOfNoUse: an interpreter of the image's own that does not wait keeps the
+// host busy for no longer than a request could. One that ends at once is made again
+// more and more seldom and not told as ready, one that spins is ended. Both are told.
+func TestWarmImageOfNoUse(t *testing.T) {
+	h := newHome(t, testkit.AsUser(t))
+	for _, c := range []struct{ name, does, until, why string }{
+		{"ends", "exit 3", "hello", "its program has ended while it waited"},
+		{"spins", "while :; do :; done", "ready", "its program has used CPU time as if it did not wait"},
+	} {
+		h.bring(c.name, docker(t, map[string]any{"Env": []string{"PATH=/bin"}}, busybox(t, file("bin/python3", 0o755, "#!/bin/sh\n"+c.does+"\n"))))
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		o := testkit.Opts{Who: h.who, Env: h.env(), Stderr: w}
+		s := testkit.OpenSession(t, o, c.until, append(h.who.Flags(), "--image", c.name, "--warm", "python=1", "-m", "32m", "--timeout", "1s")...)
+		w.Close()
+		if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		lines := bufio.NewScanner(r)
+		for _, want := range []string{
+			"sandglass: error: --warm python=1: no such sandbox can be kept ready, runs are made without: " + c.why,
+			"hint: sandglass run --lang python -c ''   # with the session's flags: what the interpreter says",
+		} {
+			if !lines.Scan() || lines.Text() != want {
+				t.Errorf("%s: %q, want %q", c.name, lines.Text(), want)
+			}
+		}
+		want := map[string]string{"ends": "exited 3", "spins": "timeout 124"}[c.name]
+		if a := s.Ask(`"lang":"python","code":"1"`); fmt.Sprint(a.Result.Outcome, " ", a.Result.ExitCode) != want {
+			t.Errorf("%s: %+v", c.name, a)
+		}
+		s.End()
+		if lines.Scan() {
+			t.Errorf("%s: it is told again: %q", c.name, lines.Text())
+		}
+	}
 }

@@ -1,10 +1,12 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"time"
 
 	"sandglass/pkg/cgroup"
+	"sandglass/pkg/result"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -18,6 +20,8 @@ type Hold struct {
 
 	ready, over chan struct{}
 	release     chan *Release
+
+	lost error // see Lost
 }
 
 // NewHold is for a box that waits for idle at most.
@@ -30,6 +34,9 @@ func (h *Hold) Waits() wire.Waits { return h.waits }
 
 // Ready is closed when the box waits.
 func (h *Hold) Ready() <-chan struct{} { return h.ready }
+
+// Lost says, once it is over, why one ended by itself that was to wait on.
+func (h *Hold) Lost() error { return h.lost }
 
 // Over is closed when nothing of the box is left.
 func (h *Hold) Over() <-chan struct{} { return h.over }
@@ -135,13 +142,41 @@ func (s *session) ready() {
 	close(h.ready)
 }
 
-// idleEvery is how often a box is looked at whose program only waits.
-const idleEvery = time.Second
+// A box whose program only waits is looked at so often, and that may use so much CPU
+// time until it is given something: an interpreter that spins (an image's own, say)
+// would else take a CPU for as long as nobody asks for anything. They start in a tenth
+// of a second, on an emulated machine in some.
+const (
+	idleEvery = time.Second
+	idleCPU   = 10 * time.Second
+)
+
+// mostIdle is no more than a whole run may use that has not waited, its start included.
+func (b *Box) mostIdle() time.Duration {
+	most := min(idleCPU, b.Timeout)
+	if b.CPUTime > 0 {
+		most = min(most, b.CPUTime)
+	}
+	return most
+}
+
+var (
+	errLeft = errors.New("its program has ended while it waited")
+	errBusy = errors.New("its program has used CPU time as if it did not wait")
+)
+
+// lose ends a box that waits for what its program does meanwhile.
+func (s *session) lose(why error) {
+	if s.cause == "" {
+		s.box.Hold.lost = why
+	}
+	s.kill(result.Canceled)
+}
 
 // hold keeps a box ready that was looked at.
 func (s *session) hold(m *message) error {
 	if s.box.programWaits() { // else nothing runs that could use anything
-		s.watch.every = idleEvery
+		s.watch.every, s.watch.most = idleEvery, s.box.mostIdle()
 		if err := s.watch.start(s.pid); err != nil {
 			return err
 		}

@@ -167,6 +167,9 @@ func (s *session) supervise(ctx context.Context) {
 				// the program.
 				cause = result.Timeout
 			}
+			if s.waits.release != nil && cause == result.CPUTime {
+				s.lose(errBusy)
+			}
 			s.kill(cause)
 		case <-oom.killed:
 			oom.killed = nil
@@ -186,7 +189,7 @@ func (s *session) supervise(ctx context.Context) {
 			s.release(r)
 		case <-s.waits.gone:
 			s.waits.gone = nil
-			s.kill(result.Canceled)
+			s.lose(errLeft)
 		case <-s.reaped:
 			return
 		}

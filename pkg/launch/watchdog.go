@@ -46,6 +46,7 @@ type watchdog struct {
 	owned *sys.Owned // see tree
 
 	every time.Duration // see sampleEvery
+	most  time.Duration // CPU time of the tree, 0: any
 	base  time.Duration // CPU time that does not count: of an interpreter before it had its text
 
 	cpuSeen, memorySeen atomic.Int64 // highest samples
@@ -55,18 +56,18 @@ type watchdog struct {
 const watches = 3
 
 func newWatchdog(b *Box) *watchdog {
-	return &watchdog{box: b, every: sampleEvery, over: make(chan result.Outcome, watches), done: make(chan struct{})}
+	return &watchdog{box: b, every: sampleEvery, most: b.CPUTime, over: make(chan result.Outcome, watches), done: make(chan struct{})}
 }
 
 // start begins to watch. Init must be alive: what cannot be seen now is an
 // error, for later it would look like a program that uses nothing.
 func (w *watchdog) start(initPID int) error {
-	if w.box.CPUTime > 0 {
+	if w.most > 0 {
 		t := w.tree(initPID)
 		if err := t.blind("children"); err != nil && !w.counted() {
 			return fmt.Errorf("its CPU time cannot be watched: %w", err)
 		}
-		go w.watch(result.CPUTime, sampled, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.box.CPUTime })
+		go w.watch(result.CPUTime, sampled, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.most })
 	}
 	if w.box.FreeCPUs > 0 {
 		t := w.tree(initPID)
@@ -162,7 +163,7 @@ func (w *watchdog) cpu(t *tree, deadline time.Time) time.Duration {
 	}
 	used, ok := t.cpu(deadline)
 	if !ok {
-		return w.box.CPUTime
+		return w.most
 	}
 	raise(&w.cpuSeen, int64(used-w.base))
 	return used - w.base

@@ -1,16 +1,34 @@
 package pool
 
 import (
+	"errors"
 	"time"
 
+	"sandglass/internal/refusal"
+	"sandglass/pkg/policy"
 	"sandglass/pkg/sandbox"
 )
 
-// A sandbox that could not be made is tried again after a pause that doubles.
+// A sandbox that could not be made, or ended by itself while it waited, is tried again
+// after a pause that doubles: what an image has for an interpreter may end at once, or
+// use all the CPU time it gets, and would else keep the host busy for ever. One that
+// has waited for the last pause, or was given out, was a good one.
 const (
 	firstPause = time.Second
 	lastPause  = time.Minute
 )
+
+// ripe is how long an interpreter must have run before it is told as ready. Those that
+// cannot work end in a moment.
+const ripe = 100 * time.Millisecond
+
+// kind is how the making of one kind goes.
+type kind struct {
+	policy.Warm
+	fails int // in a row
+	retry time.Time
+	told  bool
+}
 
 // spare is how much longer than its age a sandbox may wait by its own clock, for
 // the one that is taken in its last moment.
@@ -20,25 +38,18 @@ const spare = time.Minute
 func (p *Pool) fill() {
 	defer close(p.done)
 	defer p.clear()
-	pause, retry := firstPause, time.Time{}
 	for p.ctx.Err() == nil {
 		if d := p.settling(); d > 0 {
 			p.sleep(d)
 			continue
 		}
 		next := p.refresh()
-		lang, lacks := p.lacking()
-		if lacks && !time.Now().Before(retry) {
-			if p.add(lang) {
-				pause = firstPause
-				continue
-			}
-			retry, pause = time.Now().Add(pause), min(2*pause, lastPause)
+		lang, lacks, later := p.lacking()
+		if lacks {
+			p.add(lang)
+			continue
 		}
-		if lacks && retry.After(time.Now()) {
-			next = min(next, time.Until(retry))
-		}
-		p.sleep(next)
+		p.sleep(min(next, later))
 	}
 }
 
@@ -65,10 +76,11 @@ func (p *Pool) sleep(d time.Duration) {
 }
 
 // add makes one more.
-func (p *Pool) add(lang string) bool {
+func (p *Pool) add(lang string) {
 	h, err := sandbox.Prepare(p.ctx, p.c.Spec, lang, p.c.MaxAge+spare)
 	if err != nil {
-		return false
+		p.failed(lang, err)
+		return
 	}
 	m := &member{Held: h, lang: lang, born: time.Now()}
 	p.mu.Lock()
@@ -77,14 +89,52 @@ func (p *Pool) add(lang string) bool {
 	go func() {
 		// One that ends while it waits is never given out.
 		<-h.Over()
-		p.drop(func(x *member) bool { return x == m })
+		if p.drop(func(x *member) bool { return x == m }) > 0 {
+			p.lost(m)
+		}
 		p.poke()
 	}()
-	return true
 }
 
-// drop closes those that are still there and meet a condition.
-func (p *Pool) drop(which func(*member) bool) {
+// lost notes that one has ended which nobody had taken or dropped.
+func (p *Pool) lost(m *member) {
+	why := m.Lost()
+	if why == nil {
+		why = errors.New("they end while they wait")
+	}
+	if m.lang != "" {
+		why = refusal.Newf("%v", why).Hint("sandglass run --lang %s -c ''   # with the session's flags: what the interpreter says", m.lang)
+	}
+	if time.Since(m.born) >= lastPause {
+		p.served(m.lang)
+	}
+	p.failed(m.lang, why)
+}
+
+// served notes that one of a kind was of use.
+func (p *Pool) served(lang string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kinds[lang].fails = 0
+}
+
+// failed notes that one of a kind was not. Once may have been anybody's fault, such
+// as the host's want of memory; of the second in a row somebody is told.
+func (p *Pool) failed(lang string, why error) {
+	p.mu.Lock()
+	k := p.kinds[lang]
+	k.retry = time.Now().Add(min(firstPause<<min(k.fails, 16), lastPause))
+	k.fails++
+	tell := k.fails == 2 && !k.told && p.c.Failing != nil && p.ctx.Err() == nil
+	k.told = k.told || tell
+	p.mu.Unlock()
+	if tell {
+		go p.c.Failing(k.Warm, why) // who reads it may take his time
+	}
+}
+
+// drop closes those that are still there and meet a condition, and says how many.
+func (p *Pool) drop(which func(*member) bool) int {
 	p.mu.Lock()
 	var gone, rest []*member
 	for _, m := range p.members {
@@ -99,6 +149,7 @@ func (p *Pool) drop(which func(*member) bool) {
 	for _, m := range gone {
 		m.Close()
 	}
+	return len(gone)
 }
 
 // refresh lets go of one that is too old, and says when the next one is.
@@ -113,30 +164,39 @@ func (p *Pool) refresh() time.Duration {
 	return next
 }
 
-// lacking is the kind of which the greatest part is missing, where one may be
-// made now.
-func (p *Pool) lacking() (lang string, lacks bool) {
+// lacking is the kind of which the greatest part is missing and one may be made now,
+// and else when to ask again.
+func (p *Pool) lacking() (lang string, lacks bool, later time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	later = lastPause
 	if p.setups > 0 || p.waiting > 0 {
-		return "", false
+		return "", false, later // and poked
 	}
-	least := 1.0
+	full, least := true, 1.0
 	for _, s := range p.c.Sizes {
 		have := 0
 		for _, m := range p.members {
-			if m.lang == s.Lang {
-				have++
+			if m.lang != s.Lang {
+				continue
+			}
+			have++
+			if d := ripe - time.Since(m.born); d > 0 && s.Lang != "" {
+				full, later = false, min(later, d)
 			}
 		}
-		if part := float64(have) / float64(s.N); part < least {
+		part := float64(have) / float64(s.N)
+		full = full && part >= 1
+		if wait := time.Until(p.kinds[s.Lang].retry); part < 1 && wait > 0 {
+			later = min(later, wait)
+		} else if part < least {
 			lang, lacks, least = s.Lang, true, part
 		}
 	}
-	if !lacks {
+	if full {
 		p.fullOnce.Do(func() { close(p.full) })
 	}
-	return lang, lacks
+	return lang, lacks, later
 }
 
 // clear ends all that wait.

@@ -29,6 +29,9 @@ type Config struct {
 	// MaxAge is how old a sandbox that waits may become before another takes its
 	// place: interpreters and files of the host change.
 	MaxAge time.Duration
+	// Failing, if there is one, is told once of each kind that cannot be kept ready,
+	// and why: it is tried again, more and more seldom.
+	Failing func(w policy.Warm, why error)
 }
 
 // Pool is the sandboxes that wait. Its methods may be called from many goroutines.
@@ -51,6 +54,7 @@ type Pool struct {
 	setups  int // runs that are being set up
 	waiting int // runs that wait for their turn
 	taken   time.Time
+	kinds   map[string]*kind // by their language
 }
 
 // member is one sandbox that waits.
@@ -76,6 +80,10 @@ func New(ctx context.Context, c Config) (*Pool, error) {
 		return nil, err
 	}
 	p := &Pool{c: c, frame: c.Spec.Frame(), wake: make(chan struct{}, 1), done: make(chan struct{}), full: make(chan struct{}), behind: make(chan struct{}, mostBehind)}
+	p.kinds = map[string]*kind{}
+	for _, s := range c.Sizes {
+		p.kinds[s.Lang] = &kind{Warm: s}
+	}
 	p.ctx, p.stop = context.WithCancel(ctx)
 	go p.fill()
 	return p, nil
@@ -101,6 +109,7 @@ func (p *Pool) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) 
 		for m := p.take(ctx, a); m != nil; m = p.take(ctx, a) {
 			res, began, err := m.Run(ctx, a)
 			if began {
+				p.served(m.lang)
 				p.leave(m.Held)
 				return res, err
 			}

@@ -108,3 +108,54 @@ func TestGiveBack(t *testing.T) {
 		t.Errorf("%v is %v", was[1:], p.now())
 	}
 }
+
+// TestFailingKind: each failure doubles the pause, up to a minute; the second in a row
+// is told, once; and it holds up no other kind.
+func TestFailingKind(t *testing.T) {
+	told := make(chan string, 9)
+	p := &Pool{ctx: t.Context(), full: make(chan struct{}), kinds: map[string]*kind{}, c: Config{
+		Sizes:   []policy.Warm{{Lang: "python", N: 4}, {N: 2}},
+		Failing: func(w policy.Warm, why error) { told <- fmt.Sprint(w.Kind(), w.N, why) },
+	}}
+	for _, s := range p.c.Sizes {
+		p.kinds[s.Lang] = &kind{Warm: s}
+	}
+	var pauses []int
+	fail := func() {
+		before := time.Now()
+		p.failed("python", errors.New("why"))
+		pauses = append(pauses, int(p.kinds["python"].retry.Sub(before).Round(time.Second).Seconds()))
+	}
+	for range 8 {
+		fail()
+	}
+	p.served("python")
+	fail()
+	fail()
+	if got := fmt.Sprint(pauses); got != "[1 2 4 8 16 32 60 60 1 2]" {
+		t.Errorf("pauses %s", got)
+	}
+	if got := <-told; got != "python4 why" || len(told) > 0 {
+		t.Errorf("told %q and %d more", got, len(told))
+	}
+	if lang, lacks, _ := p.lacking(); lang != "" || !lacks {
+		t.Errorf("%q %v is made next", lang, lacks)
+	}
+}
+
+// TestReadyIsRipe: an interpreter that has just begun is not told as ready yet.
+func TestReadyIsRipe(t *testing.T) {
+	p := &Pool{ctx: t.Context(), full: make(chan struct{}), kinds: map[string]*kind{"node": {}}, c: Config{Sizes: []policy.Warm{{Lang: "node", N: 1}}}}
+	p.members = []*member{{lang: "node", born: time.Now().Add(time.Hour)}}
+	if _, lacks, later := p.lacking(); lacks || later <= ripe {
+		t.Errorf("%v, to be asked in %v", lacks, later)
+	}
+	select {
+	case <-p.full:
+		t.Error("it is ready")
+	default:
+	}
+	p.members[0].born = time.Now().Add(-ripe)
+	p.lacking()
+	<-p.full
+}

@@ -119,6 +119,11 @@ func mayWait(s *Spec, lang string) error {
 // Over is closed when nothing of the sandbox is left.
 func (h *Held) Over() <-chan struct{} { return h.hold.Over() }
 
+// Lost says of one that was not used and is over why it ended by itself: what its
+// interpreter did while it waited. It is nil where nothing of the sandbox's own is
+// known to have ended it.
+func (h *Held) Lost() error { return h.hold.Lost() }
+
 // Close ends a sandbox that was not used. Of one that was, it waits until the kernel
 // has taken it apart, and removes what it had of the host's. The error says what is
 // left behind.
