@@ -53,10 +53,15 @@ var ErrClosed = errors.New("the session has ended")
 // How long a session may take for its first line and for its end.
 const patience = 60 * time.Second
 
+// How long a run whose output is not taken may hold up the replies of others: the
+// program chooses how much it writes, and must not choose what else is answered.
+const held = 10 * time.Second
+
 // Client is one session. Its methods may be called from many goroutines.
 type Client struct {
 	Hello Hello
 
+	held   time.Duration
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	stderr *tail
@@ -74,11 +79,15 @@ type Client struct {
 
 // run is one that has no last reply yet.
 type run struct {
-	pieces chan Output
-	gone   chan struct{} // closed when nobody takes pieces any more
-	done   chan struct{} // closed behind the last reply
-	last   reply
-	err    error
+	id      string
+	pieces  chan Output
+	stop    <-chan struct{} // closed when the caller has cancelled it
+	gone    chan struct{}   // closed when nobody takes pieces any more
+	lost    chan struct{}   // closed when it held up others for too long
+	done    chan struct{}   // closed behind the last reply
+	dropped bool            // not all of its output was given
+	last    reply
+	err     error
 }
 
 // Start starts a session and waits for its hello. ctx bounds that wait alone.
@@ -87,7 +96,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	if path == "" {
 		path = "sandglass"
 	}
-	c := &Client{cmd: exec.Command(path, append([]string{"session"}, o.Args...)...), stderr: &tail{},
+	c := &Client{held: held, cmd: exec.Command(path, append([]string{"session"}, o.Args...)...), stderr: &tail{},
 		ready: make(chan struct{}), ended: make(chan struct{}), runs: map[string]*run{}}
 	c.cmd.Env, c.cmd.Stderr, c.cmd.WaitDelay = o.Env, c.stderr, 5*time.Second
 	// Ctrl-C is for this process, which cancels what it wants to. The session ends
@@ -127,26 +136,24 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 // Run runs one program and returns when its sandbox is gone. A result comes with a
 // nil error whatever the program did; an error is an *Error, or the session's end,
 // or ctx's, which cancels the run. output gets each piece as it comes, from this
-// goroutine, and the result has none then; while it does not return, the session's
-// other replies wait.
+// goroutine, and the result has none then. While it does not return, 1 MiB waits;
+// then the program is held up, and the session's other replies wait. When there are
+// others, and it has not returned for 10 seconds, this run is cancelled.
 func (c *Client) Run(ctx context.Context, q Request, output func(Output)) (result.Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return result.Result{}, err
 	}
-	r := &run{pieces: make(chan Output, 16), gone: make(chan struct{}), done: make(chan struct{})}
+	r := &run{pieces: make(chan Output, 16), stop: ctx.Done(), gone: make(chan struct{}), lost: make(chan struct{}), done: make(chan struct{})}
 	defer close(r.gone)
-	id, err := c.submit(q, r, output != nil)
-	if err != nil {
+	if err := c.submit(q, r, output != nil); err != nil {
 		return result.Result{}, err
 	}
-	canceled := ctx.Done()
+	// Not by what follows: output may not return.
+	defer context.AfterFunc(ctx, func() { c.cancel(r.id) })()
 	for over := false; !over; {
 		select {
 		case p := <-r.pieces:
 			output(p)
-		case <-canceled:
-			canceled = nil
-			go c.cancel(id) // not here: what the session says meanwhile has to be taken
 		case <-r.done:
 			over = true
 		}
@@ -155,8 +162,10 @@ func (c *Client) Run(ctx context.Context, q Request, output func(Output)) (resul
 		output(<-r.pieces)
 	}
 	res, err := r.outcome()
-	if canceled == nil && ctx.Done() != nil && (err != nil || res.Outcome == result.Canceled) {
+	if ctx.Err() != nil && (err != nil || res.Outcome == result.Canceled || r.dropped) {
 		err = context.Cause(ctx) // unless the program was quicker
+	} else if err == nil && r.dropped {
+		err = &Error{Code: "canceled", What: fmt.Sprintf("nobody took the run's output for %v, and other runs waited for it: it was cancelled", c.held)}
 	}
 	return res, err
 }
@@ -172,18 +181,18 @@ func (r *run) outcome() (result.Result, error) {
 }
 
 // submit sends a request and has its replies go to r.
-func (c *Client) submit(q Request, r *run, stream bool) (string, error) {
+func (c *Client) submit(q Request, r *run, stream bool) error {
 	c.mu.Lock()
 	c.next++
-	id := strconv.Itoa(c.next)
+	r.id = strconv.Itoa(c.next)
 	c.mu.Unlock()
-	line, err := q.line(id, stream)
+	line, err := q.line(r.id, stream)
 	if err != nil {
-		return "", &Error{Code: "malformed", What: err.Error()}
+		return &Error{Code: "malformed", What: err.Error()}
 	}
 	if most := c.Hello.Limits["line_bytes"]; int64(len(line)) > most {
 		// The session could not say whose it was.
-		return "", &Error{Code: "too_large", What: fmt.Sprintf("the request has %d bytes, and may have %d", len(line), most)}
+		return &Error{Code: "too_large", What: fmt.Sprintf("the request has %d bytes, and may have %d", len(line), most)}
 	}
 	c.mu.Lock()
 	if c.dead == nil && c.closing {
@@ -191,12 +200,12 @@ func (c *Client) submit(q Request, r *run, stream bool) (string, error) {
 	}
 	if err := c.dead; err != nil {
 		c.mu.Unlock()
-		return "", err
+		return err
 	}
-	c.runs[id] = r
+	c.runs[r.id] = r
 	c.mu.Unlock()
 	c.write(line) // an error is the session's end, which the reader sees
-	return id, nil
+	return nil
 }
 
 func (c *Client) write(line []byte) {

@@ -159,3 +159,53 @@ func TestRequestText(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOutputNotTaken: output that is not taken holds up others until its run is
+// cancelled, and no longer; and the run does not look whole then.
+func TestOutputNotTaken(t *testing.T) {
+	enough := errors.New("enough")
+	for way, last := range map[string]string{"canceled": "", "not taken": "read z"} {
+		t.Run(way, func(t *testing.T) {
+			c := start(t, `piece='{"type":"output","id":"1","stream":"stdout","text":"a"}'
+read x; echo "$piece"
+while read y; do case "$y" in *'"run"'*) break; esac; done
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do echo "$piece"; done
+echo '{"type":"result","id":"2","result":{"outcome":"exited","exit_code":7}}'
+`+last+`
+echo '{"type":"result","id":"1","result":{"outcome":"canceled"}}'
+exec cat >/dev/null`)
+			if c.held = 200 * time.Millisecond; way == "canceled" {
+				c.held = time.Hour
+			}
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
+			begun, free, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			taken := 0
+			go func() {
+				_, err := c.Run(ctx, Request{Command: []string{"yes"}}, func(Output) {
+					if taken++; taken == 1 {
+						close(begun)
+					}
+					<-free
+				})
+				over <- err
+			}()
+			<-begun
+			if way == "canceled" {
+				cancel(enough)
+			}
+			if res, err := c.Run(t.Context(), Request{Command: []string{"true"}}, nil); err != nil || res.ExitCode != 7 {
+				t.Errorf("%+v, %v", res, err)
+			}
+			close(free)
+			err := <-over
+			var lost *Error
+			if way == "canceled" && (err != enough || taken != 1) {
+				t.Errorf("%v, %d taken", err, taken)
+			}
+			if way != "canceled" && (!errors.As(err, &lost) || lost.Code != "canceled" || !strings.HasPrefix(lost.What, "nobody took") || taken != 17) {
+				t.Errorf("%v, %d taken", err, taken)
+			}
+		})
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 
 	"sandglass/pkg/result"
 )
@@ -103,10 +104,7 @@ func (c *Client) take(r *reply) error {
 				return err
 			}
 		}
-		select {
-		case run.pieces <- p:
-		case <-run.gone:
-		}
+		c.give(run, p)
 	case "result", "error":
 		if r.Type == "error" && r.To == "cancel" {
 			return nil // the run was quicker
@@ -121,6 +119,48 @@ func (c *Client) take(r *reply) error {
 		close(run.done)
 	}
 	return nil
+}
+
+// give waits until there is room for a piece, or nobody who wants it, or others have
+// waited behind it for too long.
+func (c *Client) give(r *run, p Output) {
+	select {
+	case <-r.stop:
+		r.dropped = true
+		return
+	case <-r.gone:
+		return
+	case <-r.lost:
+		return
+	default:
+	}
+	since, look := time.Now(), time.NewTicker(c.held/40)
+	defer look.Stop()
+	for {
+		select {
+		case r.pieces <- p:
+			return
+		case <-r.gone:
+			return
+		case <-r.stop:
+			r.dropped = true
+			return
+		case <-look.C:
+			if time.Since(since) >= c.held && c.others() {
+				r.dropped = true
+				close(r.lost)
+				go c.cancel(r.id) // not here: what the session says meanwhile has to be taken
+				return
+			}
+		}
+	}
+}
+
+// others says whether more than one run waits for its replies.
+func (c *Client) others() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.runs) > 1
 }
 
 // over is the end of the session, for failure or by itself.
