@@ -39,7 +39,7 @@ func sessionCommand(args []string) int {
 	if len(s.Warm) > 0 {
 		p, err := pool.New(ctx, pool.Config{Spec: sandbox.Spec{Spec: s.Base}, Sizes: s.Warm, MaxAge: s.WarmAge, Failing: failing})
 		if err != nil {
-			return fail(err)
+			return poolCode(ctx, err, int(until.got.Load()))
 		}
 		tidy = p.Close
 		run, c.Waiting, c.Warm, c.Full = p.Run, p.Waiting, s.Warm, p.Full()
@@ -59,6 +59,18 @@ func sessionCommand(args []string) int {
 // failing tells of a kind of sandbox that cannot be kept ready.
 func failing(w policy.Warm, why error) {
 	fail(refusal.Within(fmt.Sprintf("--warm %s=%d: no such sandbox can be kept ready, runs are made without", w.Kind(), w.N), why))
+}
+
+// poolCode is what a session exits with that has no pool: its sandboxes cannot be
+// made, or it was ended while the first of them were.
+func poolCode(ctx context.Context, err error, sig int) int {
+	switch gone := context.Cause(ctx); {
+	case sig != 0:
+		return 128 + sig
+	case gone != nil:
+		return stdoutCode(gone)
+	}
+	return fail(err)
 }
 
 // sessionCode is what a session exits with.

@@ -174,6 +174,7 @@ func TestWarmIsRefused(t *testing.T) {
 		{"--warm command=1 --explain-denials", "cannot wait"},
 		{"--warm command=64,python=64 --memory 1t", "more than the"},
 		{"--warm command=1 -v /no/such/dir:/x", "/no/such/dir"},
+		{"--warm command=1 --cgroup-parent /no/such", "/no/such does not exist\nhint: "}, // only an attempt shows it
 	} {
 		out := testkit.Run(t, testkit.Opts{Verb: "session", Who: who}, append(who.Flags(), strings.Fields(c.flags)...)...)
 		if out.Exit != 125 || !strings.Contains(out.Stderr, c.want) || out.Stdout != "" {

@@ -46,7 +46,9 @@ func (p *Pool) fill() {
 		next := p.refresh()
 		lang, lacks, later := p.lacking()
 		if lacks {
-			p.add(lang)
+			if err := p.add(lang); err != nil {
+				p.failed(lang, err)
+			}
 			continue
 		}
 		p.sleep(min(next, later))
@@ -76,11 +78,10 @@ func (p *Pool) sleep(d time.Duration) {
 }
 
 // add makes one more.
-func (p *Pool) add(lang string) {
+func (p *Pool) add(lang string) error {
 	h, err := sandbox.Prepare(p.ctx, p.c.Spec, lang, p.c.MaxAge+spare)
 	if err != nil {
-		p.failed(lang, err)
-		return
+		return err
 	}
 	m := &member{Held: h, lang: lang, born: time.Now()}
 	p.mu.Lock()
@@ -94,6 +95,7 @@ func (p *Pool) add(lang string) {
 		}
 		p.poke()
 	}()
+	return nil
 }
 
 // lost notes that one has ended which nobody had taken or dropped.

@@ -64,8 +64,9 @@ type member struct {
 	born time.Time
 }
 
-// New begins to make them. It fails where one of a kind could never be made: what
-// only the attempt shows is met by the runs themselves, which are then made cold.
+// New makes one of each kind, and goes on with the others. Where one cannot be made
+// it fails, with the hints of a run: a pool that never had a sandbox would say so to
+// nobody. What fails later is tried again, and runs are made cold meanwhile.
 func New(ctx context.Context, c Config) (*Pool, error) {
 	for _, s := range c.Sizes {
 		if err := sandbox.MayPrepare(c.Spec, s.Lang); err != nil {
@@ -85,6 +86,13 @@ func New(ctx context.Context, c Config) (*Pool, error) {
 		p.kinds[s.Lang] = &kind{Warm: s}
 	}
 	p.ctx, p.stop = context.WithCancel(ctx)
+	for _, s := range c.Sizes {
+		if err := p.add(s.Lang); err != nil {
+			p.stop()
+			p.clear()
+			return nil, err
+		}
+	}
 	go p.fill()
 	return p, nil
 }

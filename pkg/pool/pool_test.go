@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,21 @@ func full(t *testing.T, n int64) *Pool {
 	<-p.Full()
 	p.setup(1) // from here on nothing takes the place of another
 	return p
+}
+
+// TestNewThatCannot: where no sandbox can be made New says why, and what to do; Full
+// would never come.
+func TestNewThatCannot(t *testing.T) {
+	c := Config{Spec: sandbox.Default(), Sizes: []policy.Warm{{N: 1}}, MaxAge: time.Hour}
+	c.Spec.InitPath = "/bin/true" // as a program's own that does not call Init
+	var refused *sandbox.Error
+	if _, err := New(t.Context(), c); !errors.As(err, &refused) || !strings.Contains(refused.What, "init") {
+		t.Errorf("%v", err)
+	}
+	c.Spec.InitPath, c.Spec.CgroupParent = "", "/no/such"
+	if _, err := New(t.Context(), c); !errors.As(err, &refused) || len(refused.Hints) == 0 {
+		t.Errorf("%v", err)
+	}
 }
 
 func (p *Pool) now() []*member {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -50,6 +51,7 @@ func Prepare(ctx context.Context, s Spec, lang string, idle time.Duration) (*Hel
 	}
 	h := &Held{frame: s.Frame(), lang: lang, plan: p, hold: launch.NewHold(waits, idle), ending: make(chan *launch.Ending, 1)}
 	h.runner = &runner{spec: &s, plan: p, self: self, result: &Result{}, hold: h.hold}
+	caller := ctx
 	ctx, h.stop = context.WithCancel(ctx)
 	if err := h.runner.prepare(ctx); err != nil {
 		h.ending <- &launch.Ending{}
@@ -65,10 +67,10 @@ func Prepare(ctx context.Context, s Spec, lang string, idle time.Duration) (*Hel
 	end := <-h.ending
 	h.ending <- end
 	h.Close()
-	if err := ctx.Err(); err != nil {
+	if err := caller.Err(); err != nil { // ctx is over by Close
 		return nil, err
 	}
-	why := refusal.Newf("%s", end.Error)
+	why := refusal.Newf("%s", cmp.Or(end.Error, "the sandbox has ended before it was ready"))
 	why.Hints = end.Hints
 	return nil, why
 }
