@@ -92,7 +92,9 @@ func verifyVerb(args []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	look := func(ref string) (*image.Image, error) { return find(s, ref) }
 	if len(o.rest) == 0 && s != nil {
+		look = s.Find
 		if o.rest, err = s.Images(); err != nil {
 			return 0, err
 		}
@@ -101,7 +103,10 @@ func verifyVerb(args []string) (int, error) {
 	var hints []string
 	var b strings.Builder
 	for _, ref := range o.rest {
-		img, err := find(s, ref)
+		img, err := look(ref)
+		if err == image.ErrNone {
+			continue // it was removed since it was listed
+		}
 		var broken *refusal.Error
 		if len(args) == 0 && errors.As(err, &broken) {
 			fmt.Fprintf(&b, "%s: %s\n", ref, refusal.Line(broken.What))

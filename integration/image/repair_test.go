@@ -1,10 +1,15 @@
 package image
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"sandglass/internal/testkit"
 )
@@ -111,4 +116,53 @@ func TestRemoveAllOrNothing(t *testing.T) {
 		h.says(0, "", "rm", id)
 		h.says(125, "sandglass: error: there is no image "+id+"\nhint: sandglass image list\n", "rm", id)
 	})
+}
+
+// TestVerifyBesideARemoval: an image that is removed after all were listed is none
+// that is damaged.
+func TestVerifyBesideARemoval(t *testing.T) {
+	h := newHome(t, testkit.AsUser(t))
+	images := h.dir + "/sandglass/images/"
+	for i := range 3 {
+		h.bring(fmt.Sprint("x", i), archive(t, file("f", 0o644, fmt.Sprint(i))))
+	}
+	all, err := os.ReadDir(images)
+	if err != nil || len(all) != 3 {
+		t.Fatal(all, err)
+	}
+	var locks []*os.File
+	var waits []string
+	for _, e := range all { // whichever is looked at first
+		f, err := os.Open(images + e.Name() + "/image.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var st unix.Stat_t
+		if err := errors.Join(unix.Flock(int(f.Fd()), unix.LOCK_EX), unix.Fstat(int(f.Fd()), &st)); err != nil {
+			t.Fatal(err)
+		}
+		locks, waits = append(locks, f), append(waits, fmt.Sprint(":", st.Ino, " "))
+	}
+	ended := make(chan string, 1)
+	go func() {
+		exit, out, errs := h.image("verify")
+		ended <- fmt.Sprint(exit, " ", out, errs)
+	}()
+	testkit.Eventually(t, "verify has its list, and waits for an image", func() bool {
+		text, err := os.ReadFile("/proc/locks")
+		return err == nil && slices.ContainsFunc(strings.Split(string(text), "\n"), func(l string) bool {
+			return strings.Contains(l, "-> FLOCK") && slices.ContainsFunc(waits, func(w string) bool { return strings.Contains(l, w) })
+		})
+	})
+	for _, e := range all[1:] { // as rm does
+		if err := os.Rename(images+e.Name(), h.dir+"/sandglass/tmp/"+e.Name()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, f := range locks {
+		f.Close()
+	}
+	if got, want := <-ended, "0 sha256:"+all[0].Name()+": 1 files are as they were\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
 }

@@ -132,7 +132,7 @@ func TestImageInUse(t *testing.T) {
 		h.bring("x", busybox(t))
 		p := testkit.Start(t, testkit.Opts{Who: who, Env: h.env()}, "--timeout", "60s", "x", "sh", "-c", "echo ready; busybox sleep 1000")
 		p.WaitLine("ready")
-		if exit, _, errs := h.image("rm", "x"); exit != 125 || !strings.Contains(errs, "is in use by a run") {
+		if exit, _, errs := h.image("rm", "x"); exit != 125 || !strings.Contains(errs, "is in use, by a run or by who verifies or exports it") {
 			t.Errorf("rm of an image in use: exit %d, %s", exit, errs)
 		}
 		p.Kill()

@@ -79,8 +79,8 @@ func (w *Work) replace(id, name string, harmed uint64) (bool, error) {
 	}
 	held, err := hold(w.store, id, name)
 	if err != nil {
-		return false, refusal.Newf("image %s is damaged, and in use by a run", id).
-			Hint("sandglass image verify %s   # and import or build it again, when the run has ended", id)
+		return false, refusal.Newf("image %s is damaged, and in use, by a run or by who verifies or exports it", id).
+			Hint("sandglass image verify %s   # and import or build it again, when that has ended", id)
 	}
 	defer held.Close()
 	err = unix.Renameat2(w.dir, "image", w.store.FD, dirOf(id), unix.RENAME_EXCHANGE)

@@ -114,7 +114,7 @@ func dirOf(id string) string {
 }
 
 // hold keeps runs from an image that is to be removed, until it is closed. One that
-// a run uses already is refused; one that is broken nobody can run.
+// a run uses already, or who reads it, is refused; one that is broken nobody can run.
 func hold(s *image.Store, id, ref string) (*os.File, error) {
 	fd, err := hostpath.Beneath(s.FD, dirOf(id)+"/"+image.MetaFile, unix.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -122,7 +122,7 @@ func hold(s *image.Store, id, ref string) (*os.File, error) {
 	}
 	if image.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) != nil {
 		unix.Close(fd)
-		return nil, refusal.Newf("image %s is in use by a run", id).Hint("sandglass image rm %s   # again, when the run has ended", refusal.Shell(ref))
+		return nil, refusal.Newf("image %s is in use, by a run or by who verifies or exports it", id).Hint("sandglass image rm %s   # again, when that has ended", refusal.Shell(ref))
 	}
 	return os.NewFile(uintptr(fd), image.MetaFile), nil
 }

@@ -126,7 +126,7 @@ func TestRepairWaitsForRuns(t *testing.T) {
 		t.Fatal(err)
 	}
 	harm(t, s, id, "rootfs/a", "2")
-	if _, err := bring(s, d, "x"); err == nil || err.Error() != "image "+id+" is damaged, and in use by a run" {
+	if _, err := bring(s, d, "x"); err == nil || err.Error() != "image "+id+" is damaged, and in use, by a run or by who verifies or exports it" {
 		t.Errorf("in use: %v", err)
 	}
 	if text, err := os.ReadFile(img.Root() + "/a"); err != nil || string(text) != "2" {

@@ -222,7 +222,7 @@ func TestImageInUseStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Remove(s, "x", false); err == nil || err.Error() != "image "+id+" is in use by a run" {
+	if _, err := Remove(s, "x", false); err == nil || err.Error() != "image "+id+" is in use, by a run or by who verifies or exports it" {
 		t.Errorf("removed an image in use: %v", err)
 	}
 	if err := unname(s, "x"); err != nil {
