@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -67,6 +68,37 @@ func TestREADME(t *testing.T) {
 			t.Errorf("only %d blocks ran and %d were compared", ran, compared)
 		}
 	})
+}
+
+// TestREADMEFromGo builds what the README has for Go, by the commands that it has,
+// with the modules that are here, and runs it.
+func TestREADMEFromGo(t *testing.T) {
+	testkit.Requires(t, "root", "python3") // an ordinary user's policy may have to be weaker
+	if _, err := exec.LookPath("go"); err != nil {
+		t.Skip("SKIP(want go, have none)")
+	}
+	var program, script string
+	for _, b := range blocks(read(t, filepath.Join(testkit.Root(t), "README.md"))) {
+		switch b.kind {
+		case "go":
+			program += b.text
+		case "bash":
+			script += b.text
+		}
+	}
+	dir := testkit.Dir(t)
+	if err := os.Symlink(testkit.Root(t), filepath.Join(dir, "sandglass")); err != nil {
+		t.Fatal(err)
+	}
+	put(t, testkit.AsRoot(t), 0o644, program, dir, "hello", "main.go")
+	cmd := exec.Command("bash", "-euc", script)
+	cmd.Dir = filepath.Join(dir, "hello")
+	cmd.Env = append(os.Environ(), "PWD="+cmd.Dir, "GOPROXY=off", "GOSUMDB=off", "GOFLAGS=")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if out, err := cmd.Output(); err != nil || string(out) != "exited 0: 42\n" {
+		t.Errorf("%v, %q, %s", err, out, stderr.String())
+	}
 }
 
 // TestREADMEFlags keeps the table of flags that of the code.

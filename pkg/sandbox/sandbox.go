@@ -12,6 +12,8 @@
 //		spec.Program.Command = []string{"python3", "-c", code}
 //		res, err := sandbox.Run(ctx, spec)
 //	}
+//
+// README.md has a whole program, and how to build it.
 package sandbox
 
 import (
@@ -63,7 +65,8 @@ type Result = result.Result
 // Window is the size of a terminal in characters.
 type Window = launch.Window
 
-// Error is a refusal: nothing was run. What says why, Hints what to do.
+// Error is a refusal: nothing was run. What says why, Hints what to do. Error() is
+// What alone: a program for people prints the Hints too, which errors.As leads to.
 type Error = refusal.Error
 
 // Default is a Spec with the default policy and nothing to run yet.

@@ -37,7 +37,8 @@ type Options struct {
 	Env  []string // of the session, nil for this process's own; programs see none of it
 }
 
-// Error is a run, or a session, that sandglass would not or could not do.
+// Error is a run, or a session, that sandglass would not or could not do. Error()
+// is What alone: a program for people prints the Hints too, which errors.As leads to.
 type Error struct {
 	Code     string // of docs/SESSION.md, e.g. refused, busy; "" for a session that did not start
 	What     string
