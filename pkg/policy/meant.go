@@ -142,7 +142,24 @@ func (h Host) flagsFirst(p *Parsed, name string, words []string) error {
 		return e.Hint("%s", strings.TrimSuffix(line+" "+shellWords(append([]string{name}, after...)), " "))
 	}
 	if trial.Spec.Program.Lang == "" {
-		line += " --lang python"
+		line += " --lang " + langOf(name, string(trial.Spec.Program.Code))
 	}
 	return e.Hint("%s", strings.TrimSuffix(line+" --image "+refusal.Shell(name)+" "+shellWords(after), " "))
+}
+
+// langOf is what a hint says for the language of code in an image of this name, LANG
+// where neither tells: a guess that is wrong would be pasted.
+func langOf(image, code string) string {
+	for word := range strings.FieldsFuncSeq(image, func(r rune) bool { return r < 'a' || r > 'z' }) {
+		switch word {
+		case "python", "node", "bash", "sh", "ruby", "perl", "php", "lua", "java", "tcl":
+			return word
+		case "nodejs":
+			return "node"
+		}
+	}
+	if strings.Contains(code, "print(") || strings.HasPrefix(code, "import ") {
+		return "python"
+	}
+	return "LANG"
 }

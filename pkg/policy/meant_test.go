@@ -17,8 +17,9 @@ func TestWordsAfterAnImage(t *testing.T) {
 		"bare -q":                         `"-q" after the image bare` + first + "|sandglass run -q bare COMMAND",
 		"bare -q -- x":                    `"-q" after the image bare` + first + "|sandglass run -q bare x",
 		"bare -c 'print(7)' a":            `"-c" after the image bare` + first + "|sandglass run -c 'print(7)' --lang python --image bare a",
+		"bare -c 'echo hi; id'":           `"-c" after the image bare` + first + "|sandglass run -c 'echo hi; id' --lang LANG --image bare",
 		"bare --lang sh -c 'exit 7'":      `"--lang" after the image bare` + first + "|sandglass run --lang sh -c 'exit 7' --image bare",
-		"bare -":                          `"-" after the image bare` + first + "|sandglass run - --lang python --image bare",
+		"bare -":                          `"-" after the image bare` + first + "|sandglass run - --lang LANG --image bare",
 		"bare --nosuch":                   `"--nosuch" after the image bare` + first + "|sandglass run FLAGS bare COMMAND",
 		"host -m 64m ls":                  `"-m" after the image host` + first + "|sandglass run -m 64m host ls",
 		"./root -m 64m ls":                `"-m" after the image ./root` + first + "|sandglass run -m 64m ./root ls",
@@ -43,6 +44,16 @@ func TestWordsAfterAnImage(t *testing.T) {
 	for _, line := range []string{"set -e A=1", "bare -- -e", "--entrypoint /e bare -e", "-- bare -e"} {
 		if _, err := testHost().Parse("run", words(line)); err != nil {
 			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// The language of a hint is the image's own.
+func TestLangOf(t *testing.T) {
+	for image, want := range map[string]string{"bash": "bash", "host-bash:5.2": "bash", "python3": "python", "docker.io/library/node:22-slim": "node",
+		"nodejs": "node", "debian": "LANG", "app:1.0": "LANG", "bashful": "LANG"} {
+		if got := langOf(image, "echo hi; id"); got != want {
+			t.Errorf("%s: %s, want %s", image, got, want)
 		}
 	}
 }
