@@ -67,7 +67,7 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 			return nil, otherMachine(verb, name, value, append(o.rest, args...))
 		}
 		if !strings.HasPrefix(a, "--") || !slices.Contains(allowed, name) {
-			return nil, refusal.Newf("image %s: unknown flag %s", verb, refusal.Word(a)).Hint("sandglass image %s --help", verb)
+			return nil, unknownFlag(verb, a, name, allowed)
 		}
 		if seen[name] {
 			return nil, refusal.Newf("image %s: --%s is given twice", verb, name)
@@ -89,6 +89,19 @@ func parse(verb string, args []string, takes words, allowed ...string) (*options
 		return nil, count(verb, o.rest, takes.what)
 	}
 	return o, nil
+}
+
+// unknownFlag is the refusal of a flag that a verb does not take, with the one that it
+// was likely meant to be.
+func unknownFlag(verb, shown, name string, allowed []string) *refusal.Error {
+	r := refusal.Newf("image %s: unknown flag %s", verb, refusal.Word(shown))
+	for _, a := range allowed {
+		if policy.Near(name, a) || len(name) >= 3 && strings.HasPrefix(a, name) {
+			r.Hint("did you mean --%s?", a)
+			break
+		}
+	}
+	return r.Hint("sandglass image %s --help", verb)
 }
 
 func (o *options) set(name, value string) (err error) {
@@ -136,8 +149,8 @@ func defaultName(file string) (string, error) {
 	for _, ext := range []string{".gz", ".tgz", ".zst", ".tzst", ".tar", ".oci"} {
 		base = strings.TrimSuffix(base, ext)
 	}
-	if image.CheckName(base) != nil {
-		return "", refusal.Newf("image import: %s makes no name for an image", refusal.Word(filepath.Base(abs))).Hint("--name my-image")
+	if err := image.CheckName(base); err != nil {
+		return "", refusal.Newf("image import: %s makes no name for an image: %v", refusal.Word(filepath.Base(abs)), err).Hint("--name my-image")
 	}
 	return base, nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"sandglass/pkg/image/apt"
 	"sandglass/pkg/image/store"
 	"sandglass/pkg/image/unpack"
+	"sandglass/pkg/policy"
 )
 
 func importVerb(args []string) (int, error) {
@@ -24,7 +26,10 @@ func importVerb(args []string) (int, error) {
 	}
 	if o.rest[0] == "-" {
 		return 0, refusal.Newf("image import: stdin is not read, for an archive is read more than once: give a file").
-			Hint("docker save python:3.12 > image.tar && sandglass image import --name python:3.12 image.tar")
+			Hint("docker save %s > image.tar && sandglass image import --name %[1]s image.tar", refusal.Shell(cmp.Or(o.name, "python:3.12")))
+	}
+	if err := elsewhere(o.rest[0]); err != nil {
+		return 0, err
 	}
 	name := o.name
 	if name == "" {
@@ -32,7 +37,13 @@ func importVerb(args []string) (int, error) {
 			return 0, err
 		}
 	}
-	return publish("import", name, o, func(w *store.Work) (*unpack.Unpacked, error) { return unpack.Import(o.rest[0], o.limits, w) })
+	return publish("import", name, o, func(w *store.Work) (*unpack.Unpacked, error) {
+		u, err := unpack.Import(o.rest[0], o.limits, w)
+		if err == nil && !o.quiet && personal() && !u.Tree.Runs() {
+			o.tell("there is no program in it, so that nothing of it can be run: is it the root that you meant?")
+		}
+		return u, err
+	})
 }
 
 // personal is whether a person reads stderr.
@@ -52,6 +63,9 @@ func open() (*image.Store, error) {
 
 // find opens an image, and words the refusal where there is none.
 func find(s *image.Store, ref string) (*image.Image, error) {
+	if err := image.TooShort(ref); err != nil {
+		return nil, err
+	}
 	err := image.ErrNone
 	if s != nil {
 		var img *image.Image
@@ -74,13 +88,23 @@ func openImage(ref string) (*image.Store, *image.Image, error) {
 
 func noImage(ref string, err error) error {
 	if errors.Is(err, image.ErrNone) {
-		r := refusal.Newf("there is no image %s", refusal.Word(ref)).Hint("sandglass image list")
+		r := missing(ref)
 		if image.CheckName(image.Normal(ref)) == nil {
 			r.Hint("sandglass image import --name %s FILE", refusal.Shell(ref))
 		}
 		return r
 	}
 	return err
+}
+
+// missing is the refusal of an image that is not there, with the one that was likely
+// meant.
+func missing(ref string) *refusal.Error {
+	r := refusal.Newf("there is no image %s", refusal.Word(ref))
+	if near := policy.NearImage(image.All, ref); near != "" {
+		r.Hint("did you mean %s?", near)
+	}
+	return r.Hint("sandglass image list")
 }
 
 func verifyVerb(args []string) (int, error) {
@@ -178,7 +202,7 @@ func removeVerb(args []string) (int, error) {
 			_, err = store.Removable(s, ref)
 		}
 		if errors.Is(err, image.ErrNone) {
-			return 0, refusal.Newf("there is no image %s", refusal.Word(ref)).Hint("sandglass image list")
+			return 0, missing(ref)
 		}
 		if err != nil {
 			return 0, err

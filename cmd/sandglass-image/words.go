@@ -22,26 +22,82 @@ var docker = map[string]string{
 func unknown(word string, args []string) *refusal.Error {
 	r := refusal.Newf("image: unknown command %s", refusal.Word(word))
 	if our := docker[word]; our != "" {
-		return r.Hint("sandglass image %s%s", our, shell(args))
+		return r.Hint("sandglass image %s%s", our, shell(ours(our, args)))
 	}
 	switch word {
 	case "pull":
-		r.What = "image: no registry is asked for images: save it where docker is, or build it of packages"
 		ref := "python:3.12"
 		if len(args) == 1 && !strings.HasPrefix(args[0], "-") {
 			ref = args[0]
 		}
-		base := ref[strings.LastIndexByte(ref, '/')+1:]
-		if image.CheckName(base) != nil {
-			base = "NAME"
-		}
-		return r.Hint("docker save %s > image.tar && sandglass image import --name %s image.tar", refusal.Shell(ref), base).
-			Hint("sandglass image build python   # or static, bash, node, go, java")
+		return pull("image", ref)
 	case "tag":
 		r.What = "image: a name is given where an image is made"
 		return r.Hint("sandglass image import --name NAME FILE   # the same FILE again costs no room")
 	}
 	return r.Hint("sandglass image --help")
+}
+
+// ours are the arguments of a word of docker's as our word has them: files are no
+// flags' values here, and few flags are the same.
+func ours(our string, args []string) (list []string) {
+	out := ""
+	for i := 0; i < len(args); i++ {
+		name, value, has := strings.Cut(args[i], "=")
+		files := name == "-i" || name == "--input" || name == "-o" || name == "--output"
+		if files && !has && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		switch {
+		case files && our == "export":
+			out = strings.TrimSuffix(value, ".tar") // a directory is written
+		case files:
+			list = append(list, value)
+		case our == "rm" && (name == "-f" || name == "--force"):
+			list = append(list, "--force")
+		case !strings.HasPrefix(name, "-"):
+			list = append(list, args[i])
+		}
+	}
+	if out != "" {
+		list = append(list, out)
+	}
+	return list
+}
+
+// pull is the answer to who wants an image out of a registry.
+func pull(verb, ref string) *refusal.Error {
+	base := ref[strings.LastIndexByte(ref, '/')+1:]
+	if image.CheckName(base) != nil {
+		base = "NAME"
+	}
+	return refusal.Newf("%s: no registry is asked for images: save it where docker is, or build it of packages", verb).
+		Hint("docker save %s > image.tar && sandglass image import --name %s image.tar", refusal.Shell(ref), base).
+		Hint("sandglass image build python   # or static, bash, node, go, java")
+}
+
+// elsewhere is the refusal of what is no file, and means one of another place: an
+// address, or an image of a registry's. Nil for anything else.
+func elsewhere(word string) error {
+	if _, err := os.Lstat(word); err == nil {
+		return nil
+	}
+	kind, ref, address := strings.Cut(word, "://")
+	switch base := word[strings.LastIndexByte(word, '/')+1:]; {
+	case address && (kind == "http" || kind == "https"):
+		file := base
+		if image.CheckName(file) != nil {
+			file = "image.tar"
+		}
+		return refusal.Newf("image import: nothing is downloaded: get the file first, from where you trust it").
+			Hint("curl -fLo %s -- %s && sandglass image import %[1]s", file, refusal.Shell(word))
+	case address && strings.HasPrefix(kind, "docker"):
+		return pull("image import", ref)
+	case strings.Contains(base, ":") && image.CheckName(base) == nil && !strings.HasPrefix(word, ".") && !strings.HasPrefix(word, "/"):
+		return pull("image import", word)
+	}
+	return nil
 }
 
 // otherMachine refuses an image of another machine's kind, in docker's words and

@@ -81,6 +81,11 @@ func TestWordsOfAnImageLine(t *testing.T) {
 		if err := os.WriteFile(text, []byte("nothing to run\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		h.bring("node:1", busybox(t))
+		layout := h.dir + "/layout"
+		if exit, _, errs := h.image("export", "x", layout); exit != 0 {
+			t.Fatal(errs)
+		}
 		const ls = "RUN -- ls /usr/bin   # the commands that are inside"
 		h.tells(
 			told{"host-pyhton3 python3 x", 127, "command not found: host-pyhton3", []string{"RUN host-python3:1 python3 x   # an image that is here", ls}},
@@ -88,6 +93,10 @@ func TestWordsOfAnImageLine(t *testing.T) {
 			told{"-- nosuch", 127, "command not found: nosuch", []string{ls}},
 			told{"x " + script, 127, "command not found: " + script + ": not in image x",
 				[]string{"RUN --image x " + script + "   # the file of this host, in the image", "ls -ld -- ROOT" + script + "   # where image x is on this host"}},
+			told{"--image node:1 " + text, 126, "cannot tell how to run \"" + text + "\": no known extension, no #! line, not an ELF binary",
+				[]string{"RUN --image node:1 --lang node " + text + "   # says what language it is"}},
+			told{layout + " sh", 125, "image \"" + layout + "\" is no root: it is an image as it is passed on, with its files packed in it",
+				[]string{"sandglass image import --name my-image " + layout + "   # and run my-image"}},
 			told{"--image x " + text + " a b", 126, "cannot tell how to run \"" + text + "\": no known extension, no #! line, not an ELF binary",
 				[]string{"RUN --image x --lang python " + text + " a b   # says what language it is"}},
 			told{"x -e A=1 sh", 125, `"-e" after the image x: flags go before the image`, []string{"RUN -e A=1 x sh"}},

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,6 +16,19 @@ func TestWordsThatAreNone(t *testing.T) {
 	for args, want := range map[string]string{
 		"load x.tar":       "image: unknown command load\nhint: sandglass image import x.tar",
 		"rmi a b":          "image: unknown command rmi\nhint: sandglass image rm a b",
+		"load -i x.tar":    "image: unknown command load\nhint: sandglass image import x.tar",
+		"load --input=x":   "image: unknown command load\nhint: sandglass image import x",
+		"save -o x.tar a":  "image: unknown command save\nhint: sandglass image export a x",
+		"rmi -f a":         "image: unknown command rmi\nhint: sandglass image rm --force a",
+		"images -q":        "image: unknown command images\nhint: sandglass image list",
+		"import --nmae x":  "image import: unknown flag --nmae\nhint: did you mean --name?\nhint: sandglass image import --help",
+		"show sha256:40":   "image sha256:40: of a digest at least 12 digits are needed\nhint: sandglass image list",
+		"import /x/-x.tar": "image import: -x.tar makes no name for an image: -x is not a name for an image: letters, digits and ._-, a letter or digit first, and a tag after a colon\nhint: --name my-image",
+		"import https://x.example/a/r.tar.gz": "image import: nothing is downloaded: get the file first, from where you trust it\n" +
+			"hint: curl -fLo r.tar.gz -- https://x.example/a/r.tar.gz && sandglass image import r.tar.gz",
+		"import node:20": "image import: no registry is asked for images: save it where docker is, or build it of packages\n" +
+			"hint: docker save node:20 > image.tar && sandglass image import --name node:20 image.tar\n" +
+			"hint: sandglass image build python   # or static, bash, node, go, java",
 		"inspect a;b":      "image: unknown command inspect\nhint: sandglass image show 'a;b'",
 		"images":           "image: unknown command images\nhint: sandglass image list",
 		"save a out":       "image: unknown command save\nhint: sandglass image export a out",
@@ -33,7 +47,7 @@ func TestWordsThatAreNone(t *testing.T) {
 		"build --platform=linux/" + arch() + " python -q": "image build: --platform: images are for the machine that they are made on, and this one is linux/" + arch() +
 			"\nhint: sandglass image build python -q",
 		"import --name x -": "image import: stdin is not read, for an archive is read more than once: give a file\n" +
-			"hint: docker save python:3.12 > image.tar && sandglass image import --name python:3.12 image.tar",
+			"hint: docker save x > image.tar && sandglass image import --name x image.tar",
 		"pull docker.io/library/node:20": "image: no registry is asked for images: save it where docker is, or build it of packages\n" +
 			"hint: docker save docker.io/library/node:20 > image.tar && sandglass image import --name node:20 image.tar\n" +
 			"hint: sandglass image build python   # or static, bash, node, go, java",
@@ -123,6 +137,8 @@ func TestImportHintsCanBePasted(t *testing.T) {
 			h.says(125, "sandglass: error: "+c.want+"\n", append([]string{"import", "--name", "x"}, c.args...)...)
 		}
 		h.says(0, "", "import", "--name", "x", whole)
+		h.says(125, "sandglass: error: there is no image xx\nhint: did you mean x?\nhint: sandglass image list\nhint: sandglass image import --name xx FILE\n", "show", "xx")
+		h.says(125, "sandglass: error: there is no image xx\nhint: did you mean x?\nhint: sandglass image list\n", "rm", "xx")
 		h.says(125, "sandglass: error: /no/such: no such file or directory\nhint: mkdir -p -- /no/such\n", "export", "x", "/no/such/dir")
 		if who.IsRoot() {
 			return // who can read everything
@@ -132,5 +148,44 @@ func TestImportHintsCanBePasted(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.says(125, "sandglass: error: "+dir+": closed: permission denied\nhint: chmod -R u+rX -- "+dir+"   # where the files are yours\n", "import", "--name", "y", dir)
+		must(t, os.Chmod(dir, 0o700))
+		h.says(125, "sandglass: error: "+dir+": permission denied\nhint: chmod -R u+rX -- "+dir+"   # where the files are yours\n", "import", "--name", "y", dir)
+		root := h.file([]byte("of sudo docker save"))
+		must(t, os.Chmod(root, 0o600))
+		h.says(125, "sandglass: error: "+root+": permission denied\nhint: sudo chown -- \"$(id -u)\" "+root+"   # where root has made it, as sudo docker save does\n"+
+			"hint: ls -l -- "+root+"\n", "import", "--name", "y", root)
+	})
+}
+
+// A relative path in a variable counts for nothing, and is not passed over in silence.
+func TestRelativePlaces(t *testing.T) {
+	h := newHome(t, testkit.AsUser(t))
+	for _, name := range []string{"XDG_DATA_HOME", "XDG_CACHE_HOME"} {
+		h.set = []string{"HOME=" + h.dir, name + "=some where"}
+		want := "sandglass: error: " + name + " is \"some where\": not an absolute path, and such a one counts for nothing\n" +
+			"hint: export " + name + "=\"$PWD\"/'some where'\nhint: unset " + name + "\n"
+		for _, line := range []string{"list", "build static", "import x.tar"} {
+			h.says(125, want, strings.Fields(line)...)
+		}
+	}
+}
+
+// A person who imports a directory without a program is told so: it may be another one
+// than was meant.
+func TestDirectoryWithoutPrograms(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		h := newHome(t, who)
+		dir := testkit.Dir(t)
+		must(t, os.WriteFile(dir+"/a", nil, 0o644))
+		must(t, os.Chmod(dir, 0o755))
+		const note = "there is no program in it"
+		for i, want := range []bool{true, false} {
+			term := testkit.NewTerminal(t)
+			o := term.Start(testkit.Opts{Who: h.who, Env: h.env(), Verb: "image"}, "import", "--name", fmt.Sprint("x", i), dir).Wait()
+			if got := term.Shown(); o.Exit != 0 || strings.Contains(got, note) != want {
+				t.Errorf("exit %d, %q", o.Exit, got)
+			}
+			must(t, os.WriteFile(dir+"/b", nil, 0o755))
+		}
 	})
 }

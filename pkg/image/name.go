@@ -41,7 +41,7 @@ func CheckName(name string) error {
 		return refusal.Newf("image name %s has a slash, which is for directories", refusal.Word(name)).
 			Hint("--name %s", refusal.Shell(name[strings.LastIndexByte(name, '/')+1:]))
 	case !good:
-		return refusal.Newf("%s is not a name for an image: letters, digits and ._-, and a tag after a colon", refusal.Word(name)).
+		return refusal.Newf("%s is not a name for an image: letters, digits and ._-, a letter or digit first, and a tag after a colon", refusal.Word(name)).
 			Hint("--name my-image:1")
 	case base == "host" || base == "sha256":
 		return refusal.Newf("image name %s means something else", refusal.Word(name)).Hint("--name my-image")

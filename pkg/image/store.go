@@ -245,10 +245,22 @@ func (s *Store) Meaning(name string) (string, error) {
 // leastPrefix is how much of a digest must be given.
 const leastPrefix = 12
 
+// TooShort refuses a beginning of a digest that says too little.
+func TooShort(ref string) error {
+	hex, ok := strings.CutPrefix(ref, DigestPrefix)
+	if !ok || !isHex(hex) || len(hex) >= leastPrefix {
+		return nil
+	}
+	return refusal.Newf("image %s: of a digest at least %d digits are needed", ref, leastPrefix).Hint("sandglass image list")
+}
+
 // complete finds the one image whose digest begins so.
 func (s *Store) complete(hex string) (string, error) {
-	if !isHex(hex) || len(hex) < leastPrefix || len(hex) > 64 {
+	if !isHex(hex) || len(hex) > 64 {
 		return "", ErrNone
+	}
+	if err := TooShort(DigestPrefix + hex); err != nil {
+		return "", err
 	}
 	if len(hex) == 64 {
 		return DigestPrefix + hex, nil

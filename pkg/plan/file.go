@@ -72,7 +72,7 @@ func (b *builder) copied() error {
 
 // unknownKind is the refusal of a file that nothing says how to run. Sources of
 // compiled languages get the line that compiles and runs them.
-func unknownKind(path string, args []string) error {
+func unknownKind(path, lang string, args []string) error {
 	e := refusal.Newf("cannot tell how to run %s: no known extension, no #! line, not an ELF binary", strconv.Quote(path)).
 		Code(refusal.ExitNotExecutable)
 	dir, name := filepath.Dir(path), filepath.Base(path)
@@ -92,7 +92,7 @@ func unknownKind(path string, args []string) error {
 		script := strings.ReplaceAll(compile, "%s", refusal.Shell(name))
 		return source(e, "-v "+refusal.Shell(dir)+":/task -- sh -c", refusal.Shell(script))
 	}
-	return e.Hint("sandglass run --lang python %s   # says what language it is", refusal.ShellLine(path, args...))
+	return e.Hint("sandglass run --lang %s %s   # says what language it is", lang, refusal.ShellLine(path, args...))
 }
 
 func source(e *refusal.Error, flags, last string) error {

@@ -2,12 +2,15 @@ package plan
 
 import (
 	"errors"
+	"path"
 	"strconv"
+	"strings"
 
 	"sandglass/internal/refusal"
 	"sandglass/pkg/image"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/rootfs"
+	"sandglass/pkg/runtimes"
 )
 
 // imported opens an image of the store. It stays open, and so in the store, until
@@ -41,7 +44,23 @@ func (b *builder) fromStore(s *image.Store, id string) error {
 		return refusal.Newf("image %s: its files: %v", id, err).Hint("sandglass image verify %s", id)
 	}
 	b.root, b.plan.Entrypoint = src, len(img.Config.Entrypoint) > 0
+	b.lang = language(b.plan.Spec.ImageName, &img.Config)
 	return nil
+}
+
+// language is what a hint takes for an example, in an image: what it is called by, or
+// runs without being asked.
+func language(name string, c *image.Config) string {
+	name, _, _ = strings.Cut(strings.TrimPrefix(name, "host-"), ":")
+	for _, list := range [][]string{{name}, c.Cmd, c.Entrypoint} {
+		if len(list) == 0 {
+			continue
+		}
+		if lang, ok := runtimes.Lang(path.Base(list[0])); ok {
+			return lang
+		}
+	}
+	return ""
 }
 
 // storeOutOfReach: a program that could write to the store would be in every image

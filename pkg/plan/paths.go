@@ -56,8 +56,27 @@ func (b *builder) image() error {
 	if !src.Dir {
 		return refusal.Newf("image %s is not a directory", strconv.Quote(path)).Hint("ls -ld -- %s", refusal.Shell(path))
 	}
+	if packed(real) {
+		return refusal.Newf("image %s is no root: it is an image as it is passed on, with its files packed in it", strconv.Quote(path)).
+			Hint("sandglass image import --name my-image %s   # and run my-image", refusal.Shell(path))
+	}
 	b.root = src
 	return nil
+}
+
+// packed says that a directory is an OCI layout, or what podman calls docker-dir. No
+// command would be found in it, and nobody would see why.
+func packed(dir string) bool {
+	has := func(name string) bool {
+		st, err := os.Lstat(filepath.Join(dir, name))
+		return err == nil && st.Mode().IsRegular()
+	}
+	root := false
+	for _, name := range []string{"bin", "usr"} {
+		_, err := os.Lstat(filepath.Join(dir, name))
+		root = root || err == nil
+	}
+	return !root && (has("oci-layout") && has("index.json") || has("manifest.json") && has("version"))
 }
 
 // reach is what the program can write to on the host.

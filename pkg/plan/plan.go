@@ -121,6 +121,7 @@ type builder struct {
 	venv   string
 	mapped []rootfs.Bind
 	root   rootfs.Source // the image, unless it is the host
+	lang   string        // what an image is for, "" where nothing says it
 }
 
 // resolved is the caller's home directory without links, for what is judged by

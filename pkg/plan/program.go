@@ -2,6 +2,7 @@ package plan
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 	"os"
 	"path/filepath"
@@ -87,7 +88,7 @@ func (b *builder) runFile(path string) error {
 	}
 	sb, ok := runtimes.FromShebang(head)
 	if !ok {
-		return unknownKind(path, b.plan.Spec.Program.Args)
+		return unknownKind(path, cmp.Or(b.lang, "python"), b.plan.Spec.Program.Args)
 	}
 	if mounted {
 		b.code, inside = nil, at

@@ -84,25 +84,28 @@ func nearest(flags []Flag, name string) string {
 // Near says whether one word was likely meant to be the other.
 func Near(typed, word string) bool { return distance(typed, word) <= max(1, len(typed)/3) }
 
-// distance is the edit distance of two short words.
+// distance is the edit distance of two short words: letters that are other ones, too
+// many or missing, and two that have changed places.
 func distance(a, b string) int {
 	if len(a) > 64 {
 		return len(a) // not a slip of the finger, and not worth the time
 	}
-	row := make([]int, len(b)+1)
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := range len(a) {
-		corner := row[0]
+		before, last, row = last, row, before
 		row[0] = i + 1
 		for j := range len(b) {
-			change := corner
+			change := last[j]
 			if a[i] != b[j] {
 				change++
 			}
-			corner = row[j+1]
-			row[j+1] = min(change, row[j]+1, corner+1)
+			row[j+1] = min(change, last[j+1]+1, row[j]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
 		}
 	}
 	return row[len(b)]

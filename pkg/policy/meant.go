@@ -79,8 +79,11 @@ func (h Host) command(name string) bool {
 // near is the image that a word was most likely meant for, or "": the one whose
 // digest begins so, as docker shows it, one with another tag, or one that is a slip
 // of the finger away.
-func (h Host) near(word string) string {
-	names, ids := h.Images()
+func (h Host) near(word string) string { return NearImage(h.Images, word) }
+
+// NearImage is near, of these images.
+func NearImage(images func() (names, ids []string), word string) string {
+	names, ids := images()
 	for _, id := range ids {
 		if len(word) >= 12 && strings.HasPrefix(id, image.DigestPrefix+word) {
 			return image.DigestPrefix + word
@@ -89,7 +92,7 @@ func (h Host) near(word string) string {
 	base, _, _ := strings.Cut(word, ":")
 	best, least := "", 2
 	if len(word) >= 6 {
-		least = 3 // two letters that have changed places are two changes
+		least = 3
 	}
 	for _, name := range names {
 		other, _, _ := strings.Cut(name, ":")

@@ -102,3 +102,12 @@ func TestImageArgument(t *testing.T) {
 		}
 	}
 }
+
+// Two letters that have changed places are one slip of the finger.
+func TestNear(t *testing.T) {
+	for typed, want := range map[string]bool{"nmae": true, "nam": true, "name": true, "nema": false, "eman": false, "n": false} {
+		if Near(typed, "name") != want {
+			t.Errorf("%q for name: %v, want %v", typed, !want, want)
+		}
+	}
+}

@@ -18,6 +18,16 @@ func Key(sum string, mode uint32, mtime int64) string {
 // Walk calls f for everything in order: each directory before what is in it.
 func (t *Tree) Walk(f func(path string, n *Node) error) error { return walk("", t.Root, f) }
 
+// Runs says whether there is anything that the kernel would execute.
+func (t *Tree) Runs() bool {
+	return t.Walk(func(_ string, n *Node) error {
+		if n.Kind == File && n.Mode&0o111 != 0 {
+			return io.EOF // enough was seen
+		}
+		return nil
+	}) != nil
+}
+
 func walk(path string, n *Node, f func(string, *Node) error) error {
 	if err := f(path, n); err != nil {
 		return err

@@ -53,6 +53,9 @@ func (u *unpacker) inFolder(dir int, name, at string, root *unix.Stat_t) error {
 // openEntry opens one entry as it is by then, and waits for nobody.
 func openEntry(dir int, name, at string, flags int) (*os.File, *unix.Stat_t, error) {
 	fd, err := hostpath.Beneath(dir, name, unix.O_RDONLY|unix.O_NONBLOCK|flags, 0)
+	if err != nil && at == "" {
+		return nil, nil, err // of what is imported itself, whose name is told anyway
+	}
 	if err != nil {
 		return nil, nil, refusal.Within(refusal.Word(cut(at)), err)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -290,7 +291,9 @@ func TestCutOffAndAppended(t *testing.T) {
 		"appended":            {append(bytes.Clone(whole), "more"...), `something follows the end of the archive`},
 		"zeros appended":      {append(bytes.Clone(whole), make([]byte, 8192)...), `a:5000 b:1`},
 		"many zeros appended": {append(bytes.Clone(whole), make([]byte, 65<<20)...), `more than 67108864 bytes of zeros follow the end of the archive`},
-		"appended to gzip":    {append(bytes.Clone(z.Bytes()), "more than a header"...), `the archive is damaged: gzip: invalid header`},
+		"appended to gzip":    {append(bytes.Clone(z.Bytes()), "more than a header"...), `something follows the end of the archive`},
+		"a bit after gzip":    {append(bytes.Clone(z.Bytes()), "x\n"...), `something follows the end of the archive`},
+		"a second gzip":       {slices.Concat(z.Bytes(), []byte("\x1f\x8b\x08")), cut},
 		"no archive at all":   {[]byte(strings.Repeat("hello world ", 100)), `it is no archive: neither tar, nor tar packed with gzip or zstd`},
 		"a short text":        {[]byte("hello\n"), `it is no archive: neither tar, nor tar packed with gzip or zstd`},
 		"no archive in gzip":  {gzipped, `it is no archive: neither tar, nor tar packed with gzip or zstd`},

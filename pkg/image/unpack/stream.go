@@ -85,11 +85,12 @@ const maxWindow = 128 << 20
 func decompress(r io.Reader, kind compression) (out io.Reader, done func(), err error) {
 	switch kind {
 	case gzipped:
-		z, err := gzip.NewReader(bufio.NewReaderSize(r, 64<<10))
+		in := bufio.NewReaderSize(r, 64<<10)
+		z, err := gzip.NewReader(in)
 		if err != nil {
 			return nil, nil, damaged(err)
 		}
-		return z, func() { z.Close() }, nil
+		return &members{z, in}, func() { z.Close() }, nil
 	case zstandard:
 		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true))
 		if err != nil {
@@ -98,6 +99,34 @@ func decompress(r io.Reader, kind compression) (out io.Reader, done func(), err 
 		return z, z.Close, nil
 	}
 	return r, func() {}, nil
+}
+
+// members are what gzip has packed, one after the other. What follows the last is told
+// from one that is cut off: a few bytes of anything else look like half of a header.
+type members struct {
+	*gzip.Reader
+	in *bufio.Reader
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	m.Multistream(false)
+	n, err := m.Reader.Read(p)
+	if err != io.EOF {
+		return n, err
+	}
+	next, err := m.in.Peek(2)
+	if len(next) == 0 || err != nil && err != io.EOF {
+		return n, err
+	}
+	if !bytes.HasPrefix(next, []byte("\x1f\x8b")) {
+		return n, follows()
+	}
+	return n, m.Reset(m.in)
+}
+
+// follows is the refusal of an archive that goes on after its end.
+func follows() error {
+	return refusal.Newf("something follows the end of the archive").Hint("sha256sum FILE   # compare it with where it came from")
 }
 
 // damaged is the refusal of an archive that ends too early or is none.
@@ -174,7 +203,7 @@ func (m *meter) rest() error {
 	for {
 		n, err := m.Read(buf)
 		if m.zeros < int64(n) {
-			return refusal.Newf("something follows the end of the archive").Hint("sha256sum FILE   # compare it with where it came from")
+			return follows()
 		}
 		if m.zeros > maxPadding {
 			return refusal.Newf("more than %d bytes of zeros follow the end of the archive", maxPadding)

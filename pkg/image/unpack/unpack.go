@@ -114,8 +114,11 @@ func told(name string, dir bool, err error) error {
 	for i, h := range r.Hints {
 		r.Hints[i] = strings.ReplaceAll(h, "FILE", refusal.Shell(name))
 	}
-	if dir && len(r.Hints) == 0 && strings.HasSuffix(r.What, ": "+unix.EACCES.Error()) {
+	if denied := len(r.Hints) == 0 && strings.HasSuffix(r.What, ": "+unix.EACCES.Error()); denied && dir {
 		r.Hint("chmod -R u+rX -- %s   # where the files are yours", refusal.Shell(name))
+	} else if denied {
+		r.Hint("sudo chown -- \"$(id -u)\" %s   # where root has made it, as sudo docker save does", refusal.Shell(name)).
+			Hint("ls -l -- %s", refusal.Shell(name))
 	}
 	return r
 }
