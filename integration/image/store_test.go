@@ -115,13 +115,17 @@ func TestStoreThatIsNone(t *testing.T) {
 		if who.IsRoot() {
 			return // whose store has a place without a home
 		}
-		// A relative one is none, by the specification of these directories.
-		h.set = []string{"XDG_DATA_HOME=data", "HOME=" + h.dir + "/home"}
+		h.set = []string{"HOME=" + h.dir + "/home"}
 		h.bring("x", busybox(t))
 		if _, err := os.Stat(h.dir + "/home/.local/share/sandglass/names/x"); err != nil {
 			t.Error(err)
 		}
-		h.set = []string{"XDG_DATA_HOME=data", "HOME=home"}
+		// A relative one is none, by the specification of these directories.
+		h.set = []string{"XDG_DATA_HOME=data", "HOME=" + h.dir + "/home"}
+		if o := h.run("x", "true"); o.Exit != 0 {
+			t.Errorf("exit %d, %s", o.Exit, o.Stderr)
+		}
+		h.set = []string{"HOME=home"}
 		h.refused("image store: neither XDG_DATA_HOME nor HOME says where it is", "import", "--name", "x", text)
 		if exit, out, errs := h.image("list"); exit != 0 || out != "" || errs != "" {
 			t.Errorf("no store: exit %d, %q, %q", exit, out, errs)
