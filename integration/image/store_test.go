@@ -122,7 +122,7 @@ func TestStoreThatIsNone(t *testing.T) {
 		}
 		// A relative one is none, by the specification of these directories.
 		h.set = []string{"XDG_DATA_HOME=data", "HOME=" + h.dir + "/home"}
-		if o := h.run("x", "true"); o.Exit != 0 {
+		if o := h.run("x", "sh", "-c", ":"); o.Exit != 0 {
 			t.Errorf("exit %d, %s", o.Exit, o.Stderr)
 		}
 		h.set = []string{"HOME=home"}
