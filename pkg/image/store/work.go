@@ -118,7 +118,7 @@ func (w *Work) open() (err error) {
 	if w.files, err = hostpath.DirBeneath(w.store.FD, image.FilesDir); err != nil {
 		return err
 	}
-	if err := w.full(w.room.look(w.temp, importer)); err != nil {
+	if err := w.full(Room(w.temp, importer)); err != nil {
 		return err
 	}
 	w.stop.mu.Lock()
@@ -138,8 +138,10 @@ func (w *Work) open() (err error) {
 	if err := unix.Mkdirat(w.dir, "blobs", 0o700); err != nil {
 		return err
 	}
-	w.blobs, err = hostpath.DirBeneath(w.dir, "blobs")
-	return err
+	if w.blobs, err = hostpath.DirBeneath(w.dir, "blobs"); err != nil {
+		return err
+	}
+	return w.full(w.grant())
 }
 
 // freshDir makes a directory with a name that nobody has.
@@ -268,7 +270,7 @@ const small = 1 << 20
 // Add keeps a content under a mode and a time.
 func (w *Work) Add(r io.Reader, mode uint32, mtime int64) (string, int64, error) {
 	w.buf.Reset()
-	if err := w.spend(0, 1); err != nil {
+	if err := w.spend(block, 1); err != nil {
 		return "", 0, err
 	}
 	n, err := w.buf.ReadFrom(io.LimitReader(r, small))
