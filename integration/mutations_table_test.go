@@ -278,6 +278,8 @@ var mutations = []mutation{
 `, ""}}},
 	{control: "CPU time of what waits", pkg: "image", fail: []string{"TestWarmImageOfNoUse"}, edits: []edit{
 		{"pkg/launch/hold.go", "	return most\n", "	return time.Hour\n"}}},
+	{control: "patience with output that is not taken", pkg: "pkg/sessionclient", fail: []string{"TestOutputNotTaken"}, edits: []edit{
+		{"pkg/sessionclient/replies.go", "if time.Since(since) >= c.held && c.others() {", "if time.Since(since) < 0 {"}}},
 	{control: "own personality", fail: []string{"TestAddressesAreChosenAtRandom"}, edits: []edit{
 		{"pkg/boxinit/child.go", `	c.Add("personality", unix.SYS_PERSONALITY, perLinux)
 `, ""}}},

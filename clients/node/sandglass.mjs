@@ -170,7 +170,8 @@ function hint(text) {
   const m = /^--([a-z][a-z-]*)(?:[ =](\S.*?))?(\s+#.*)?$/.exec(text)
   if (!m || m[2]?.includes(' --')) return text
   const word = `${camel(m[1])}: ${m[2] ? `'${m[2].replace(/[\\']/g, '\\$&')}'` : 'true'}`
-  return (SESSION.includes(camel(m[1])) ? `Session.start({ ${word} })` : word) + (m[3] ?? '')
+  const all = FOR_ALL.includes(camel(m[1])) ? `Session.start({ ${word} }), or run({ ..., ${word} })` : `Session.start({ ${word} })`
+  return (SESSION.includes(camel(m[1])) ? all : word) + (m[3] ?? '')
 }
 
 function refusal(what, { hints, exitCode }) {

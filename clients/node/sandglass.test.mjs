@@ -151,6 +151,12 @@ test('wrong fields are named, in the words of this library, and nothing is run',
       ['run({ onOutput }), or submit({ stream: true })', "outputLimit: '16m'"]])
     return true
   })
+  const fake = join(dir, 'refuses')
+  writeFileSync(fake, "#!/bin/sh\necho 'sandglass: error: no, here' >&2; echo 'hint: --allow-degraded cpu,memory' >&2; exit 125\n", { mode: 0o755 })
+  await assert.rejects(session({ binary: fake }), (e) => {
+    assert.deepEqual(e.hints, ["Session.start({ allowDegraded: 'cpu,memory' }), or run({ ..., allowDegraded: 'cpu,memory' })"])
+    return true
+  })
   const run = await box.submit(yes)
   assert.throws(() => run[Symbol.asyncIterator](), /stream: true/)
 })

@@ -260,7 +260,9 @@ def _hint(hint: str) -> str:
     if not m or " --" in (m[2] or ""):
         return hint
     word = "%s=%s" % (_name(m[1]), json.dumps(m[2], ensure_ascii=False) if m[2] else "True")
-    if _name(m[1]) in _SESSION:
+    if _name(m[1]) in _FOR_ALL:
+        word = "Session(%s), or sandglass.run(..., %s)" % (word, word)
+    elif _name(m[1]) in _SESSION:
         word = "Session(%s)" % word
     return word + (m[3] or "")
 
@@ -380,6 +382,9 @@ def _check(given: Mapping[str, Any]) -> None:
             if not isinstance(f, File):
                 raise RequestError("files[%d] is of type %s, and must be File" % (n, type(f).__name__))
     names = {_name(k): v for k, v in given["options"].items() if v is not None}
+    for name, where in (("stream", "submit(), and on_output for run()"), ("on_output", "run(), and stream=True for submit()")):
+        if name in names:
+            raise RequestError("%s is for %s" % (name, where))
     for name in names:
         if name in _SESSION:
             raise RequestError("%s is for the whole session, and not for one run of it" % name, ["Session(%s=...)" % name])
@@ -1042,7 +1047,7 @@ class AsyncSession:
 
     async def run(self, *, on_output: Optional[Callable[[Output], Union[None, Awaitable[None]]]] = None, **request: Any) -> Result:
         """Run one program, as Session.run does; on_output may be a coroutine function. A task that is cancelled cancels the run."""
-        run = await self.submit(stream=on_output is not None, **request)
+        run = AsyncRun(self._started().submit(_request(**request), on_output is not None))
         try:
             if on_output is not None:
                 async for piece in run:

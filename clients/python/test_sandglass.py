@@ -132,6 +132,7 @@ class Runs(unittest.TestCase):
             (dict(yes, timout=1), "unknown argument timout\nhint: did you mean timeout?"),
             (dict(yes, output_limits=1), "unknown argument output_limits\nhint: did you mean output_limit?"),
             (dict(yes, allow_degraded="memory"), "allow_degraded is for the whole session, and not for one run of it\nhint: Session(allow_degraded=...)"),
+            (dict(yes, stream=True), "stream is for submit(), and on_output for run()"),
             (dict(yes, warm="python=1"), "warm is for the whole session, and not for one run of it\nhint: Session(warm=...)"),
         ):
             with self.subTest(text), self.assertRaises(sandglass.RequestError) as caught:
@@ -159,7 +160,8 @@ class Runs(unittest.TestCase):
             self.assertEqual((limits["timeout"]["value"], limits["memory"]["value"]), (17000, 256 << 20))
 
     def test_hints(self):
-        for hint, want in (("--allow-degraded memory,pids", 'Session(allow_degraded="memory,pids")'), ("--memory 6m", 'memory="6m"'),
+        for hint, want in (("--allow-degraded memory,pids", 'Session(allow_degraded="memory,pids"), or sandglass.run(..., allow_degraded="memory,pids")'),
+                           ("--max-running 4", 'Session(max_running="4")'), ("--memory 6m", 'memory="6m"'),
                            ("--memory 6m   # or more", 'memory="6m"   # or more'), ("sandglass doctor", "sandglass doctor"),
                            ("--proc none --pid x", "--proc none --pid x"), ("--pty", "pty=True")):
             self.assertEqual(sandglass._hint(hint), want)
@@ -423,6 +425,10 @@ class Async(unittest.TestCase):
             self.assertEqual((await run.result()).exit_code, 0)
             with self.assertRaises(sandglass.Refused):
                 await box.run(command=["true"], timeout="soon")
+            with self.assertRaisesRegex(sandglass.RequestError, "^stream is for submit"):
+                await box.run(command=["true"], stream=True)
+            with self.assertRaisesRegex(sandglass.RequestError, "^on_output is for run"):
+                await box.submit(command=["true"], on_output=print)
 
     def test_cancelled_task(self):
         asyncio.run(self.cancelled())

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -180,6 +181,8 @@ exec cat >/dev/null`)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			begun, free, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			release := sync.OnceFunc(func() { close(free) })
+			defer time.AfterFunc(30*time.Second, release).Stop() // or nobody would ever say what is wrong
 			taken := 0
 			go func() {
 				_, err := c.Run(ctx, Request{Command: []string{"yes"}}, func(Output) {
@@ -197,7 +200,7 @@ exec cat >/dev/null`)
 			if res, err := c.Run(t.Context(), Request{Command: []string{"true"}}, nil); err != nil || res.ExitCode != 7 {
 				t.Errorf("%+v, %v", res, err)
 			}
-			close(free)
+			release()
 			err := <-over
 			var lost *Error
 			if way == "canceled" && (err != enough || taken != 1) {
