@@ -182,7 +182,8 @@ exec cat >/dev/null`)
 			defer cancel(nil)
 			begun, free, over := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 			release := sync.OnceFunc(func() { close(free) })
-			defer time.AfterFunc(30*time.Second, release).Stop() // or nobody would ever say what is wrong
+			late := func() { cancel(errors.New("late")); release() } // or nobody would ever say what is wrong
+			defer time.AfterFunc(30*time.Second, late).Stop()
 			taken := 0
 			go func() {
 				_, err := c.Run(ctx, Request{Command: []string{"yes"}}, func(Output) {
