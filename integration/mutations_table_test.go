@@ -463,7 +463,7 @@ var mutations = []mutation{
 	{control: "client that hangs up", pkg: "mcp", fail: []string{"TestHangUp"}, edits: []edit{
 		{"cmd/sandglass-mcp/calls.go", "stop := context.AfterFunc(from, cancel)", "stop := func() bool { return from.Err() != nil }"}}},
 	{control: "line that is no message", pkg: "mcp", fail: []string{"TestHostileLines"}, edits: []edit{
-		{"cmd/sandglass-mcp/wire.go", "\"the line is not JSON\")\n			continue\n", "\"the line is not JSON\")\n			return\n"}}},
+		{"cmd/sandglass-mcp/wire.go", "\"the line is not JSON\")\n			continue\n", "\"the line is not JSON\")\n			w.why = errors.New(\"no message\")\n			return\n"}}},
 	{control: "number of a server's sessions", pkg: "mcp", fail: []string{"TestBoundsOfClients"}, edits: []edit{
 		{"cmd/sandglass-mcp/http.go", "		if n >= maxSessions {\n", "		if n < 0 {\n"}}},
 	{control: "files of the host judged", pkg: "session", fail: []string{"TestFilesThatAreRefused"}, edits: []edit{

@@ -43,7 +43,7 @@ type wire struct {
 
 func newWire(in io.Reader, out io.Writer, grace time.Duration) *wire {
 	w := &wire{
-		out: out, grace: grace, messages: make(chan jsonrpc.Message), read: make(chan struct{}), stopped: make(chan struct{}),
+		out: out, grace: grace, why: io.EOF, messages: make(chan jsonrpc.Message), read: make(chan struct{}), stopped: make(chan struct{}),
 		overdue: make(chan struct{}), closed: make(chan struct{}), open: map[jsonrpc.ID]string{}, changed: make(chan struct{}, 1),
 	}
 	go w.pump(lines.New(in, messageBytes))

@@ -44,3 +44,14 @@ func TestCallWithoutEnd(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestStopWithAMessageLeft: a message that nobody took any more is no part of what
+// the end waits for.
+func TestStopWithAMessageLeft(t *testing.T) {
+	w := newWire(strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/call"}`), io.Discard, time.Hour)
+	w.stop()
+	<-w.read // the one message was not taken
+	if m, err := w.Read(t.Context()); m != nil || err != io.EOF {
+		t.Errorf("%v, %v", m, err)
+	}
+}
