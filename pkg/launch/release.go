@@ -57,10 +57,12 @@ func (s *session) giveInit(r *Release) error {
 		Limit: initLimit(s.box.Timeout), Paths: c.Paths, Argv: c.Argv, Env: c.Env,
 		Code: from.Mounts[:r.Code], Files: from.Mounts[r.Code:],
 	}
-	s.started = time.Now()
 	if err := send(s.control, wire.Frame(wire.TypeRelease, rel.Encode())); err != nil {
 		return err
 	}
+	// Init puts the files in their place and executes the program at once, and says
+	// nothing of that: its time is the program's too, unlike in an ordinary run.
+	s.started = time.Now()
 	s.timer.Reset(s.box.Timeout)
 	s.stream()
 	return nil
