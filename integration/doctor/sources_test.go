@@ -27,8 +27,8 @@ func TestSources(t *testing.T) {
 				p.runs(t, "uid=65534(nobody) gid=65534(nogroup) groups=65534(nogroup)\n", append(flags, at+"/prog")...)
 				o := p.do(t, "run", append(flags, "-v", at+":/task", "--", "/task/prog", "-u")...)
 				if fs.noexec {
-					said := "sandglass: error: not executable: /task/prog: " + at + " is on a file system that is mounted noexec on this host\nhint: sandglass run " +
-						at + "/prog   # a copy of the program, which may be executed\n"
+					said := "sandglass: error: not executable: /task/prog: " + at + " is on a file system that is mounted noexec on this host\nhint: " +
+						strings.Join(append([]string{"sandglass", "run"}, flags...), " ") + " " + at + "/prog -u   # a copy of the program, which may be executed\n"
 					if o.Exit != 126 || o.Stdout != "" || !strings.HasPrefix(o.Stderr, said) {
 						t.Errorf("a program on noexec: exit %d, %q, %q", o.Exit, o.Stdout, o.Stderr)
 					}
