@@ -147,9 +147,11 @@ func (p *Pool) drop(which func(*member) bool) int {
 		}
 	}
 	p.members = rest
+	p.closing.Add(len(gone)) // before clear, and Close, can look
 	p.mu.Unlock()
 	for _, m := range gone {
-		m.Close()
+		p.note(m.Close())
+		p.closing.Done()
 	}
 	return len(gone)
 }

@@ -46,7 +46,8 @@ type Pool struct {
 	full     chan struct{} // closed when all were there at the same time
 	fullOnce sync.Once
 
-	behind chan struct{} // a token for each that is taken apart behind its result
+	behind  chan struct{}  // a token for each that is taken apart behind its result
+	closing sync.WaitGroup // those that are dropped, until they are gone
 
 	mu      sync.Mutex // guards what follows
 	left    error      // what could not be removed
@@ -90,6 +91,7 @@ func New(ctx context.Context, c Config) (*Pool, error) {
 		if err := p.add(s.Lang); err != nil {
 			p.stop()
 			p.clear()
+			p.closing.Wait()
 			return nil, err
 		}
 	}
@@ -242,14 +244,18 @@ func (p *Pool) note(err error) {
 	}
 }
 
-// Close ends what waits, and returns when nothing of any sandbox is left that was
-// given out and has ended. Runs that have begun go on. The error says what could not
+// Close ends what waits, and returns when nothing of any sandbox is left that
+// waited, or was given out and has ended. Runs that have begun go on. The error says what could not
 // be removed.
 func (p *Pool) Close() error {
 	p.stop()
 	<-p.done
+	p.closing.Wait()
 	for range mostBehind {
 		p.behind <- struct{}{}
+	}
+	for range mostBehind {
+		<-p.behind
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

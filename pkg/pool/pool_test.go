@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"sandglass/internal/testkit"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/sandbox"
 )
@@ -54,6 +55,25 @@ func TestNewThatCannot(t *testing.T) {
 	c.Spec.InitPath, c.Spec.CgroupParent = "", "/no/such"
 	if _, err := New(t.Context(), c); !errors.As(err, &refused) || len(refused.Hints) == 0 {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestCloseWaits: what somebody else takes apart is gone when Close returns, as one is
+// that ended while it waited; and Close may be called twice.
+func TestCloseWaits(t *testing.T) {
+	p := full(t, 3)
+	groups := testkit.CgroupsOf(os.Getpid())
+	go p.drop(func(*member) bool { return true })
+	testkit.Eventually(t, "they are taken", func() bool { return len(p.now()) == 0 })
+	for range 2 {
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, path := range groups {
+		if _, err := os.Lstat(path); err == nil {
+			t.Errorf("%s is left", path)
+		}
 	}
 }
 
