@@ -445,6 +445,7 @@ export class Run {
   /** @internal */
   heed(signal) {
     if (!signal) return
+    if (signal.aborted) return this.cancel() // since the request was written
     const abort = () => this.cancel()
     signal.addEventListener('abort', abort, { once: true })
     this.#forget = () => signal.removeEventListener('abort', abort)

@@ -834,6 +834,9 @@ class _Core:
         would keep the session from seeing its end."""
         self._lock = threading.RLock()
         self._dead = SessionClosed("the session belongs to the process that this one was forked from")
+        for run in self._alive():  # nobody is here who would end them
+            run._changed = threading.Condition()
+            run._failure = self._dead
         self._runs = {}
         self._process.returncode = 0  # not this process's child
         for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):

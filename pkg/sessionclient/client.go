@@ -67,6 +67,7 @@ type Client struct {
 	in     io.WriteCloser
 	stderr *tail
 	ready  chan struct{} // closed when all that is kept ready was there
+	quit   chan struct{} // closed by Close: output that nobody takes is not waited with
 	ended  chan struct{} // closed when the process is gone
 
 	writing sync.Mutex // one line at a time
@@ -98,7 +99,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 		path = "sandglass"
 	}
 	c := &Client{held: held, cmd: exec.Command(path, append([]string{"session"}, o.Args...)...), stderr: &tail{},
-		ready: make(chan struct{}), ended: make(chan struct{}), runs: map[string]*run{}}
+		ready: make(chan struct{}), quit: make(chan struct{}), ended: make(chan struct{}), runs: map[string]*run{}}
 	c.cmd.Env, c.cmd.Stderr, c.cmd.WaitDelay = o.Env, c.stderr, 5*time.Second
 	// Ctrl-C is for this process, which cancels what it wants to. The session ends
 	// with its pipes, whatever becomes of this process.
@@ -165,6 +166,8 @@ func (c *Client) Run(ctx context.Context, q Request, output func(Output)) (resul
 	res, err := r.outcome()
 	if ctx.Err() != nil && (err != nil || res.Outcome == result.Canceled || r.dropped) {
 		err = context.Cause(ctx) // unless the program was quicker
+	} else if err == nil && r.dropped && c.closed() {
+		err = ErrClosed
 	} else if err == nil && r.dropped {
 		err = &Error{Code: "canceled", What: fmt.Sprintf("nobody took the run's output for %v, and other runs waited for it: it was cancelled", c.held)}
 	}
@@ -236,12 +239,15 @@ func (c *Client) Close() error {
 	}
 	c.mu.Unlock()
 	if first {
-		for _, id := range ids {
-			c.cancel(id)
-		}
-		c.writing.Lock()
-		c.in.Close()
-		c.writing.Unlock()
+		close(c.quit)
+		go func() { // a session that reads nothing is killed below
+			for _, id := range ids {
+				c.cancel(id)
+			}
+			c.writing.Lock()
+			c.in.Close()
+			c.writing.Unlock()
+		}()
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -254,6 +260,15 @@ func (c *Client) Close() error {
 		return &Error{What: "sandglass session: " + state.String(), ExitCode: state.ExitCode()}
 	}
 	return nil
+}
+
+func (c *Client) closed() bool {
+	select {
+	case <-c.quit:
+		return true
+	default:
+		return false
+	}
 }
 
 func (c *Client) kill() {

@@ -145,6 +145,13 @@ func (c *Client) give(r *run, p Output) {
 		case <-r.stop:
 			r.dropped = true
 			return
+		case <-c.quit:
+			select {
+			case r.pieces <- p: // there is room
+			default:
+				r.dropped = true
+			}
+			return
 		case <-look.C:
 			if time.Since(since) >= c.held && c.others() {
 				r.dropped = true
