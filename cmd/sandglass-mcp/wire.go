@@ -155,14 +155,13 @@ func decode(line []byte) (list []jsonrpc.Message, err error) {
 // answer with it.
 func idOf(line []byte) any {
 	var call struct {
-		ID     any
+		ID     json.RawMessage // as it is: a float64 has 53 bits
 		Method any
 	}
-	if json.Unmarshal(line, &call) != nil || call.Method == nil {
+	if json.Unmarshal(line, &call) != nil || call.Method == nil || len(call.ID) == 0 {
 		return nil
 	}
-	switch call.ID.(type) {
-	case string, float64:
+	if c := call.ID[0]; c == '"' || c == '-' || '0' <= c && c <= '9' {
 		return call.ID
 	}
 	return nil

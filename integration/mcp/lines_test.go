@@ -24,6 +24,8 @@ func scripted(t *testing.T, input string, flags ...string) (byID map[string]stri
 	}
 	byID = map[string]string{}
 	for line := range strings.Lines(string(out)) {
+		lines := json.NewDecoder(strings.NewReader(line))
+		lines.UseNumber() // an id may have more digits than a float64
 		var m struct {
 			ID     any
 			Result struct {
@@ -35,7 +37,7 @@ func scripted(t *testing.T, input string, flags ...string) (byID map[string]stri
 				Message string
 			}
 		}
-		if err := json.Unmarshal([]byte(line), &m); err != nil {
+		if err := lines.Decode(&m); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
 		text := "answered"
@@ -72,7 +74,7 @@ func TestHostileLines(t *testing.T) {
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 		runOf("2", "sleep 1; echo two"),
 		"no JSON", `{"jsonrpc":"2.0","id":3,"method":"ping"} x`, "", " \t\r", "[]", "[1]", `"x"`, "null", `{"foo":1}`,
-		`{"jsonrpc":"1.0","id":4,"method":"ping"}`, `{"jsonrpc":"2.0","id":5,"method":6}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`,
+		`{"jsonrpc":"1.0","id":4,"method":"ping"}`, `{"jsonrpc":"2.0","id":9007199254740993,"method":6}`, `{"jsonrpc":"2.0","id":{},"method":"ping"}`,
 		strings.Repeat("[", 100_000), strings.Repeat("x", 8<<20+1),
 		runOf("2", "echo twice"),
 		`{"jsonrpc":"2.0","id":99,"result":{}}`, // an answer to nothing
@@ -82,7 +84,7 @@ func TestHostileLines(t *testing.T) {
 	}
 	got, nobodys := scripted(t, strings.Join(lines, "\n"), "--max-running", "1")
 	for id, want := range map[string]string{
-		"1": "answered", "2": "exited 0 two\n", "4": "-32600 invalid message version tag", "5": "-32600 ", "a": "answered", "b": "answered",
+		"1": "answered", "2": "exited 0 two\n", "4": "-32600 invalid message version tag", "9007199254740993": "-32600 ", "a": "answered", "b": "answered",
 		"7": "-32601 ", "8": "exited 3 eight\n",
 	} {
 		if !strings.HasPrefix(got[id], want) {
