@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 
@@ -83,13 +84,22 @@ func guard(first int, argv []string) int {
 	return reap(leader, &ending)
 }
 
+// reaping is held while a child is reaped, and while children are killed by their
+// numbers: one that has ended and is not reaped keeps its number to itself.
+var reaping sync.Mutex
+
 // reap waits for all, and says how the leader ended. Who is left when it has is
 // killed; the children of one that ends are this process's before it can be waited
 // for, so that a look after each finds the last one.
 func reap(leader int, ending *atomic.Bool) (code int) {
 	for {
 		var status unix.WaitStatus
-		pid, err := unix.Wait4(-1, &status, 0, nil)
+		if unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+			continue
+		}
+		reaping.Lock()
+		pid, err := unix.Wait4(-1, &status, unix.WNOHANG, nil)
+		reaping.Unlock()
 		if err == unix.EINTR {
 			continue
 		}
@@ -109,12 +119,14 @@ func reap(leader int, ending *atomic.Bool) (code int) {
 }
 
 func killChildren() {
+	reaping.Lock()
+	defer reaping.Unlock()
 	lists, _ := filepath.Glob("/proc/self/task/*/children")
 	for _, l := range lists {
 		text, _ := os.ReadFile(l) // of a thread that has ended: its children are another's
 		for f := range strings.FieldsSeq(string(text)) {
 			if pid, err := strconv.Atoi(f); err == nil {
-				_ = unix.Kill(pid, unix.SIGKILL) // one that has ended is not reaped yet, so no other has its number
+				_ = unix.Kill(pid, unix.SIGKILL) // see reaping
 			}
 		}
 	}

@@ -152,7 +152,7 @@ func (w *Work) copy(dir int, name string, n *tree.Node) error {
 	}
 	f := os.NewFile(uintptr(from), name)
 	defer f.Close()
-	_, _, err = write(dir, name, f, n.Disk(), n.MTime)
+	_, _, err = write(dir, name, w.measured(f), n.Disk(), n.MTime)
 	return err
 }
 
