@@ -200,7 +200,10 @@ func (s *session) programReady(m *message) error {
 	gone := make(chan struct{})
 	go func() {
 		defer close(gone)
-		raw.Read(func(fd uintptr) bool { return hasEnded(int(fd)) })
+		err := raw.Read(func(fd uintptr) bool { return hasEnded(int(fd)) })
+		if err != nil && !errors.Is(err, os.ErrClosed) {
+			<-s.reaped // it cannot be waited for alone (see pollable): a release looks once more
+		}
 	}()
 	s.waits.gone = gone
 	s.ready()

@@ -366,11 +366,18 @@ func (s *session) used() time.Duration {
 
 // drain takes what init had still sent before it went.
 func (s *session) drain() {
-	if s.events == nil {
-		return
-	}
-	for m := range s.events {
-		s.handle(m)
+	late := time.NewTimer(reapTime)
+	defer late.Stop()
+	for s.events != nil {
+		select {
+		case m, ok := <-s.events:
+			if !ok {
+				return
+			}
+			s.handle(m)
+		case <-late.C: // of a run that is over before init is; Ending.Wait tells
+			return
+		}
 	}
 }
 
