@@ -82,16 +82,8 @@ func (s *soak) runSession(ctx context.Context, e *ended) {
 	if !stream {
 		take = nil
 	}
-	asked, cancel := context.WithCancel(ctx)
+	asked, cancel := j.until(ctx, out)
 	defer cancel()
-	moment := j.moment(out)
-	go func() {
-		select {
-		case <-moment:
-			cancel()
-		case <-asked.Done():
-		}
-	}()
 	e.res, e.err = j.to.Run(asked, s.request(e), take)
 	e.stdout, e.stderr = captured(e.res.Stdout), captured(e.res.Stderr)
 	if stream {

@@ -136,6 +136,20 @@ func (j *job) moment(out *output) <-chan struct{} {
 	return out.ready
 }
 
+// until is a context that ends at that moment.
+func (j *job) until(ctx context.Context, out *output) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	moment := j.moment(out)
+	go func() {
+		select {
+		case <-moment:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
 func (s *soak) runCLI(ctx context.Context, e *ended) {
 	j := e.job
 	file, err := unix.MemfdCreate("result", unix.MFD_CLOEXEC)
@@ -204,16 +218,8 @@ func (s *soak) runAPI(ctx context.Context, e *ended) {
 	if j.end != waits {
 		spec.Stdout = out
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := j.until(ctx, out)
 	defer cancel()
-	moment := j.moment(out)
-	go func() {
-		select {
-		case <-moment:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	e.res, e.err = sandbox.Run(ctx, spec)
 	e.stdout, e.stderr = captured(e.res.Stdout), captured(e.res.Stderr)
 	if j.end != waits {

@@ -245,8 +245,8 @@ func (p *Pool) note(err error) {
 }
 
 // Close ends what waits, and returns when nothing of any sandbox is left that
-// waited, or was given out and has ended. Runs that have begun go on. The error says what could not
-// be removed.
+// waited, or was given out and has ended. Runs that have begun go on. The error says
+// what could not be removed.
 func (p *Pool) Close() error {
 	p.stop()
 	<-p.done

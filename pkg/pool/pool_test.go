@@ -11,22 +11,12 @@ import (
 	"time"
 
 	"sandglass/internal/testkit"
+	"sandglass/internal/testkit/defaults"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/sandbox"
 )
 
-func TestMain(m *testing.M) {
-	sandbox.Init()
-	spec := sandbox.Default()
-	spec.Program.Command = []string{"true"}
-	_, err := sandbox.Run(context.Background(), spec)
-	var refused *sandbox.Error
-	if errors.As(err, &refused) && os.Geteuid() != 0 {
-		fmt.Println("SKIP(want a control group for this user, have: " + err.Error() + ")")
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { defaults.Main(m) }
 
 // full is a pool with all its sandboxes there.
 func full(t *testing.T, n int64) *Pool {
