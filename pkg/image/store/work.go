@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"io"
 	"os"
 	"strconv"
@@ -181,7 +182,8 @@ func sweep(temp int) (n int, err error) {
 	return n, nil
 }
 
-// list is what is in an open directory.
+// list is what is in an open directory. One that was removed meanwhile, by whoever
+// sweeps or stops beside us, has nothing; os says so in an error of its own kind.
 func list(dir int) ([]string, error) {
 	fd, err := hostpath.DirBeneath(dir, ".")
 	if err != nil {
@@ -189,7 +191,11 @@ func list(dir int) ([]string, error) {
 	}
 	f := os.NewFile(uintptr(fd), ".")
 	defer f.Close()
-	return f.Readdirnames(-1)
+	names, err := f.Readdirnames(-1)
+	if errors.Is(err, unix.ENOENT) {
+		return nil, nil
+	}
+	return names, err
 }
 
 // removeAll removes a name with all below it. A directory is opened without
@@ -214,7 +220,7 @@ func removeAll(in int, name string) error {
 		return err
 	}
 	names, err := list(fd)
-	if err != nil && err != unix.ENOENT { // which it is when somebody else who sweeps was quicker
+	if err != nil {
 		return err
 	}
 	for _, n := range names {
