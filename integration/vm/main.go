@@ -4,7 +4,7 @@
 // which tests ran where; a cell of the plan in which no test passed is a
 // failure, whatever the reason.
 //
-//	go run ./integration/vm [-host FILE] [-only NAME] [-suite PACKAGE] [-run REGEXP] [-update]
+//	go run ./integration/vm [-host FILE] [-only NAME] [-suite PACKAGE] [-run REGEXP] [-whole] [-update]
 //
 // It needs root: the machines see this host's / through a read-only mount.
 package main
@@ -29,6 +29,7 @@ func main() {
 	only := flag.String("only", "", "`NAMES` of machines, separated by commas; no cell of others is missed")
 	suites := flag.String("suite", "", "`PACKAGES`, separated by commas; no cell of others is missed")
 	run := flag.String("run", "", "`REGEXP` for the tests' names, in place of the plan's")
+	whole := flag.Bool("whole", false, "no suite is halved")
 	update := flag.Bool("update", false, "write the golden files anew, and run nothing else")
 	flag.Parse()
 	if *update {
@@ -45,7 +46,11 @@ func main() {
 		fail("the test machines need root (hint: sudo make test-vm)")
 	}
 	begin := time.Now()
-	if err := build(machines); err != nil {
+	err := build(machines)
+	if err == nil && !*whole {
+		err = halves(machines)
+	}
+	if err != nil {
 		fail(err.Error())
 	}
 	built := time.Since(begin)

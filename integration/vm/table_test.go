@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -74,5 +77,32 @@ func TestScript(t *testing.T) {
 				t.Errorf("%s: %s for a user, without systemd to delegate", m.name, s.pkg)
 			}
 		}
+	}
+}
+
+// What two machines share is run by one of them at least, and by both where kernels
+// differ; what only one of them has stays there.
+func TestHalves(t *testing.T) {
+	names := []string{"TestMountTarget", "TestOnlyOlder", "TestOnlyNewer"}
+	for i := range 40 {
+		names = append(names, fmt.Sprintf("TestShared%d", i))
+	}
+	older, newer := suite{skip: "OnlyNewer"}, suite{run: "^Test", skip: "^TestOnlyOlder$"}
+	halve(&older, &newer, names)
+	var all, both []string
+	for _, n := range names {
+		o, w := !regexp.MustCompile(older.skip).MatchString(n), !regexp.MustCompile(newer.skip).MatchString(n)
+		if o || w {
+			all = append(all, n)
+		}
+		if o && w {
+			both = append(both, n)
+		}
+	}
+	if !slices.Equal(all, names) || !slices.Equal(both, names[:1]) {
+		t.Errorf("run: %q, by both: %q", all, both)
+	}
+	if l := len(older.skip) - len(newer.skip); l < -300 || l > 300 {
+		t.Errorf("one has most: %q, %q", older.skip, newer.skip)
 	}
 }
