@@ -39,7 +39,7 @@ func run(args []string) int {
 	defer stop(nil)
 	untilSignal(stop)
 
-	b := &box{path: o.sandglass, args: o.session}
+	b := newBox(o.sandglass, o.session)
 	defer b.close()
 	first, err := b.get(ctx) // what is wrong is told now, and not to the first call
 	if err != nil {

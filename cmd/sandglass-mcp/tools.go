@@ -190,7 +190,7 @@ func told(err error) error {
 	case "canceled":
 		return errors.New("the call was canceled before its run was started")
 	case "closing":
-		return errors.New("the server ends: nothing was run")
+		return errEnds
 	}
 	return err
 }

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -131,6 +134,54 @@ func TestEndsOverStdio(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// once is a program in place of sandglass, which is that the first time it is started.
+// The second one says no hello, and tells in dir that it is there, and that it has
+// ended because its stdin has and not because it was killed.
+const once = `#!/bin/sh
+cd %s || exit 1
+mkdir first 2>/dev/null && exec %s "$@"
+trap "" TERM
+echo $$ >second.new; mv second.new second
+cat >/dev/null
+echo >ended`
+
+// TestEndsWhileItsSessionStarts: a server whose session was killed, and whose next one
+// does not come up, ends with a signal, ends that one first, and answers who waits.
+func TestEndsWhileItsSessionStarts(t *testing.T) {
+	who, dir := testkit.AsUser(t), testkit.Dir(t)
+	path := filepath.Join(dir, "sandglass")
+	if err := os.WriteFile(path, fmt.Appendf(nil, once, dir, testkit.Binary(t)), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	cmd := command(t, who, places...)
+	cmd.Args[slices.Index(cmd.Args, "--sandglass")+1] = path
+	in, out, _, kids := raw(t, cmd)
+	kill(t, kids[0])
+	if line, err := out.ReadString('\n'); err != nil || !strings.Contains(line, `"id":2`) {
+		t.Fatalf("%q, %v", line, err)
+	}
+	fmt.Fprintf(in, "%s\n", strings.Replace(sleeper, `"id":2`, `"id":3`, 1))
+	second := 0
+	testkit.Eventually(t, "the next session is started", func() bool {
+		text, _ := os.ReadFile(filepath.Join(dir, "second"))
+		_, err := fmt.Sscan(string(text), &second)
+		return err == nil
+	})
+	terminate(t, cmd)
+	if line, err := out.ReadString('\n'); err != nil || !strings.Contains(line, `"id":3`) || !strings.Contains(line, "the server ends: nothing was run") {
+		t.Errorf("%q, %v", line, err)
+	}
+	if cmd.Wait(); cmd.ProcessState.ExitCode() != 143 {
+		t.Errorf("%v", cmd.ProcessState)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "ended")); err != nil || !testkit.Dead(second) {
+		t.Errorf("its session was not ended, but killed, or is there still: %v", err)
 	}
 }
 

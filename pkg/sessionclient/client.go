@@ -54,6 +54,9 @@ var ErrClosed = errors.New("the session has ended")
 // How long a session may take for its first line and for its end.
 const patience = 60 * time.Second
 
+// How long a session that has not said hello may take to end when it is told to.
+const leaving = 5 * time.Second
+
 // How long a run whose output is not taken may hold up the replies of others: the
 // program chooses how much it writes, and must not choose what else is answered.
 const held = 10 * time.Second
@@ -92,7 +95,8 @@ type run struct {
 	err     error
 }
 
-// Start starts a session and waits for its hello. ctx bounds that wait alone.
+// Start starts a session and waits for its hello. ctx bounds that wait alone: a session
+// that has said none by then is gone when Start returns, with what it had begun to make.
 func Start(ctx context.Context, o Options) (*Client, error) {
 	path := o.Path
 	if path == "" {
@@ -128,7 +132,7 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	c.kill()
+	c.abandon()
 	if err == nil {
 		err = c.dead
 	}
@@ -268,6 +272,20 @@ func (c *Client) closed() bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// abandon ends a session that has not said hello. It may be making the sandboxes that
+// it keeps ready: SIGKILL would leave their control groups to the next start.
+func (c *Client) abandon() {
+	c.in.Close()
+	c.cmd.Process.Signal(syscall.SIGTERM)
+	timer := time.NewTimer(leaving)
+	defer timer.Stop()
+	select {
+	case <-c.ended:
+	case <-timer.C:
+		c.kill()
 	}
 }
 
