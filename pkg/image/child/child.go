@@ -16,9 +16,16 @@ import (
 // running are the leaders of the groups that were started and have not ended.
 var running = struct {
 	sync.Mutex
-	pids    map[int]chan struct{} // closed when it has ended
+	pids    map[int]*program
+	guards  map[*exec.Cmd]func() // of those that have one: ends them with all that they have started
 	stopped bool
-}{pids: map[int]chan struct{}{}}
+}{pids: map[int]*program{}, guards: map[*exec.Cmd]func(){}}
+
+// program is the leader of a group.
+type program struct {
+	ended chan struct{} // closed when it has
+	guard func()        // nil for none
+}
 
 // errStopped is the end of a build that was told to stop.
 var errStopped = errors.New("the build was stopped")
@@ -36,7 +43,7 @@ func Start(cmd *exec.Cmd) error {
 	cmd.SysProcAttr.Setpgid = true
 	err := cmd.Start()
 	if err == nil {
-		running.pids[cmd.Process.Pid] = make(chan struct{})
+		running.pids[cmd.Process.Pid] = &program{make(chan struct{}), running.guards[cmd]}
 	}
 	return err
 }
@@ -48,9 +55,9 @@ func Wait(cmd *exec.Cmd) error {
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	running.Lock()
-	if ended := running.pids[pid]; ended != nil {
+	if p := running.pids[pid]; p != nil {
 		delete(running.pids, pid)
-		close(ended)
+		close(p.ended)
 	}
 	running.Unlock()
 	return cmd.Wait()
@@ -65,30 +72,45 @@ func Run(cmd *exec.Cmd) error {
 }
 
 // grace is how long a program may take to end by itself.
-const grace = 5 * time.Second
+var grace = 5 * time.Second
 
-// Stop ends all groups, and returns when their leaders have ended.
+// Stop ends all groups, and returns when their leaders have ended. Who is deaf to the
+// signal is killed by its guard, which finds those that have left the group as well
+// (setsid): with the guard killed first they would be nobody's, and live on.
 func Stop() {
 	running.Lock()
 	running.stopped = true
 	running.Unlock()
-	for _, sig := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
-		for _, ended := range send(sig) {
+	for _, end := range []func(int, *program){ask, byGuard, kill} {
+		for _, p := range each(end) {
 			select {
-			case <-ended:
+			case <-p.ended:
 			case <-time.After(grace):
 			}
 		}
 	}
 }
 
-// send sends a signal to all groups, and says when each has ended.
-func send(sig unix.Signal) (list []chan struct{}) {
+// A group that has ended is no longer there.
+func ask(pid int, _ *program)  { _ = unix.Kill(-pid, unix.SIGTERM) }
+func kill(pid int, _ *program) { _ = unix.Kill(-pid, unix.SIGKILL) }
+
+func byGuard(pid int, p *program) {
+	if p.guard == nil {
+		kill(pid, p)
+	} else {
+		p.guard()
+	}
+}
+
+// each does something to all that have not ended. None is reaped meanwhile: its number
+// is not another's.
+func each(do func(int, *program)) (list []*program) {
 	running.Lock()
 	defer running.Unlock()
-	for pid, ended := range running.pids {
-		_ = unix.Kill(-pid, sig) // one that has ended is no longer there
-		list = append(list, ended)
+	for pid, p := range running.pids {
+		do(pid, p)
+		list = append(list, p)
 	}
 	return list
 }

@@ -35,7 +35,16 @@ func Guard(cmd *exec.Cmd, keep *os.File) (done func(), err error) {
 	cmd.ExtraFiles = append(cmd.ExtraFiles, r, keep)
 	cmd.Args = append([]string{guardName, strconv.Itoa(first), cmd.Path}, cmd.Args[1:]...)
 	cmd.Path = "/proc/self/exe"
-	return func() { r.Close(); w.Close() }, nil
+	end := func() { r.Close(); w.Close() }
+	running.Lock()
+	defer running.Unlock()
+	running.guards[cmd] = end
+	return func() {
+		running.Lock()
+		delete(running.guards, cmd)
+		running.Unlock()
+		end()
+	}, nil
 }
 
 // Main is the guard's, and returns in any other process.

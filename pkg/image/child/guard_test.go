@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"sandglass/internal/testkit"
 )
@@ -27,7 +31,21 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			panic(err)
 		}
+		grace = 50 * time.Millisecond
+		told, stopped := make(chan os.Signal, 1), make(chan bool)
+		signal.Notify(told, unix.SIGTERM)
+		go func() {
+			<-told
+			close(stopped)
+			Stop()
+			os.Exit(9)
+		}()
 		_ = Run(cmd)
+		select {
+		case <-stopped:
+			select {} // as in an import that is stopped
+		default:
+		}
 		done()
 		os.Exit(cmd.ProcessState.ExitCode())
 	}
@@ -53,6 +71,10 @@ func begin(t *testing.T, script string) (*exec.Cmd, *bufio.Reader) {
 	return cmd, bufio.NewReader(out)
 }
 
+// others starts a child, an orphan, and one with a session of its own, all deaf to
+// signals, and tells who the script and they are.
+const others = `trap '' TERM HUP INT; sleep 1000 & a=$!; b=$( (setsid sleep 1000 >/dev/null 2>&1 & echo $!) ); echo $$ $a $b; `
+
 // line is the next that is written, as numbers.
 func line(t *testing.T, r *bufio.Reader) (list []int) {
 	t.Helper()
@@ -73,7 +95,6 @@ func line(t *testing.T, r *bufio.Reader) (list []int) {
 // Neither a builder that is killed nor a program that ends leaves one that the program
 // has started: a child, an orphan, one with a session of its own, deaf to signals.
 func TestGuardLeavesNobody(t *testing.T) {
-	const others = `trap '' TERM HUP INT; sleep 1000 & a=$!; b=$( (setsid sleep 1000 >/dev/null 2>&1 & echo $!) ); echo $$ $a $b; `
 	gone := func(pids []int) {
 		t.Helper()
 		for _, pid := range pids {
@@ -97,4 +118,24 @@ func TestGuardLeavesNobody(t *testing.T) {
 		t.Errorf("exit %d, want 7", code)
 	}
 	gone(pids)
+}
+
+// A builder that is told to stop is not over before all of them are, though none heeds
+// its signal.
+func TestStopLeavesNobody(t *testing.T) {
+	cmd, out := begin(t, others+"wait")
+	pids := line(t, out)
+	if err := cmd.Process.Signal(unix.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 9 || len(pids) != 3 {
+		t.Errorf("exit %d, want 9; pids %v", code, pids)
+	}
+	for _, pid := range pids {
+		if !testkit.Dead(pid) {
+			t.Errorf("process %d is still there", pid)
+			_ = unix.Kill(pid, unix.SIGKILL)
+		}
+	}
 }
