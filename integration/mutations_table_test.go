@@ -346,8 +346,10 @@ var mutations = []mutation{
 	{control: "image that is stopped is taken away", pkg: "image", fail: []string{"TestStoppedAtEveryStep", "TestBuildIsStopped"}, edits: []edit{
 		{"pkg/image/store/stop.go", "		s.work.vanish()\n", ""}}},
 	{control: "programs of a build end with it", pkg: "image", fail: []string{"TestBuildIsStopped"}, edits: []edit{
-		{"pkg/image/child/child.go", "		_ = unix.Kill(-pid, sig) // one that has ended is no longer there\n", "		_, _ = pid, sig\n"},
+		{"pkg/image/child/child.go", "{ _ = unix.Kill(-pid, unix.SIGTERM) }", "{}"}, {"pkg/image/child/child.go", "{ _ = unix.Kill(-pid, unix.SIGKILL) }", "{}"},
 		{"pkg/image/child/guard.go", "		ending.Store(true)\n		killChildren()\n	}()", "	}()"}}},
+	{control: "who is deaf to a build's signal ends with it", pkg: "pkg/image/child", fail: []string{"TestStopLeavesNobody"}, edits: []edit{
+		{"pkg/image/child/child.go", "{ask, byGuard, kill}", "{ask, kill}"}}},
 	{control: "downloads leave room on the disk", pkg: "image", fail: []string{"TestDownloadsLeaveRoom"}, edits: []edit{
 		{"pkg/image/apt/watch.go", "	if err := store.Room(fd, \"a build\"); err != nil {", "	if err := store.Room(fd, \"a build\"); false {"}}},
 	{control: "image leaves room on the disk", pkg: "image", fail: []string{"TestImportLeavesRoom"}, edits: []edit{
