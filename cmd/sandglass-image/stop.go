@@ -3,7 +3,9 @@ package main
 import (
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -27,6 +29,28 @@ func untilSignal(verb string) *store.Stopper {
 		}
 	}()
 	return work
+}
+
+// together is within what time two signals are one: a terminal that goes away is told
+// by the kernel and by the shell.
+const together = time.Second
+
+// asked notes the first signal, for who looks at it while he writes to dir. A second one
+// does not wait for him: a disk may be in his way that never answers.
+func asked(verb, dir string) *atomic.Int32 {
+	first, ch := &atomic.Int32{}, signals()
+	go func() {
+		first.Store(int32((<-ch).(syscall.Signal)))
+		since := time.Now()
+		for sig := range ch {
+			if time.Since(since) < together {
+				continue
+			}
+			os.Stderr.WriteString(refusal.Text("image "+verb+": ended by a second signal: a part of it may be left in "+refusal.Word(dir), []string{"rm -r -- " + refusal.Shell(dir)}))
+			os.Exit(128 + int(sig.(syscall.Signal)))
+		}
+	}()
+	return first
 }
 
 // signals are those that end a command, as they come.

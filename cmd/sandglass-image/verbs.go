@@ -280,13 +280,9 @@ func exportVerb(args []string) (int, error) {
 		return 0, err
 	}
 	defer img.Close()
-	stop, got := make(chan struct{}), syscall.Signal(0)
-	go func(ch <-chan os.Signal) {
-		got = (<-ch).(syscall.Signal)
-		close(stop)
-	}(signals())
-	if err := store.Export(s, img, o.rest[1], stop); err != store.ErrStopped {
+	got := asked("export", o.rest[1])
+	if err := store.Export(s, img, o.rest[1], func() bool { return got.Load() != 0 }); err != store.ErrStopped {
 		return 0, err
 	}
-	return stopped("export", got), nil
+	return stopped("export", syscall.Signal(got.Load())), nil
 }

@@ -24,8 +24,9 @@ import (
 // Export writes an image as an OCI layout with one layer, to a directory that is
 // not there yet. Owners and modes are those of the archive that it came from; file
 // capabilities are lost. The same image gives the same bytes.
-// Once stop is closed it ends with ErrStopped, and has left nothing.
-func Export(s *image.Store, img *image.Image, to string, stop <-chan struct{}) (err error) {
+// Once stop says so, which is asked again and again and once more when all is written,
+// it ends with ErrStopped, and has left nothing.
+func Export(s *image.Store, img *image.Image, to string, stop func() bool) (err error) {
 	err = os.Mkdir(to, 0o777)
 	if above := filepath.Dir(to); errors.Is(err, fs.ErrNotExist) {
 		return refusal.Newf("%s: %v", refusal.Word(above), refusal.Cause(err)).Hint("mkdir -p -- %s", refusal.Shell(above))
@@ -46,6 +47,9 @@ func Export(s *image.Store, img *image.Image, to string, stop <-chan struct{}) (
 	if err == nil {
 		err = e.describe(layer)
 	}
+	if err == nil && stop() {
+		err = ErrStopped
+	}
 	if errors.Is(err, ErrStopped) {
 		return ErrStopped
 	}
@@ -61,7 +65,7 @@ var ErrStopped = errors.New("the export was stopped")
 type exporter struct {
 	to   string
 	img  *image.Image
-	stop <-chan struct{}
+	stop func() bool
 }
 
 type object map[string]any
@@ -117,14 +121,12 @@ func (e *exporter) layer() (object, error) {
 type counter struct {
 	w    io.Writer
 	n    int64
-	stop <-chan struct{}
+	stop func() bool
 }
 
 func (c *counter) Write(p []byte) (int, error) {
-	select {
-	case <-c.stop:
+	if c.stop() {
 		return 0, ErrStopped
-	default:
 	}
 	n, err := c.w.Write(p)
 	c.n += int64(n)

@@ -153,7 +153,7 @@ func TestExportOfDamaged(t *testing.T) {
 			t.Fatal(err)
 		}
 		to := t.TempDir() + "/out"
-		if err := Export(s, img, to, nil); err == nil || !strings.Contains(err.Error(), "/a: its content has changed") {
+		if err := Export(s, img, to, never); err == nil || !strings.Contains(err.Error(), "/a: its content has changed") {
 			t.Errorf("%q: %v", text, err)
 		}
 		if _, err := os.Stat(to); !os.IsNotExist(err) {

@@ -322,6 +322,9 @@ func TestForeignStore(t *testing.T) {
 	}
 }
 
+// never is for an export that nobody stops.
+func never() bool { return false }
+
 // An export is an image again, with the same files, owners and modes.
 func TestExport(t *testing.T) {
 	s := newStore(t)
@@ -337,15 +340,30 @@ func TestExport(t *testing.T) {
 	}
 	defer img.Close()
 	out := t.TempDir() + "/out"
-	stop := make(chan struct{})
-	close(stop)
-	if err := Export(s, img, out, stop); err != ErrStopped {
-		t.Errorf("stopped: %v", err)
+	asked, whole := 0, false
+	for name, stop := range map[string]func() bool{
+		"at once": func() bool { return true },
+		"when all is written": func() bool {
+			_, err := os.Stat(out + "/oci-layout")
+			asked, whole = asked+1, whole || err == nil
+			return err == nil
+		},
+	} {
+		if err := Export(s, img, out, stop); err != ErrStopped {
+			t.Errorf("stopped %s: %v", name, err)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Errorf("stopped %s: something is left", name)
+			os.RemoveAll(out)
+		}
 	}
-	if err := Export(s, img, out, nil); err != nil {
+	if !whole || asked < 5 {
+		t.Errorf("asked %d times, the last one when all was written: %v", asked, whole)
+	}
+	if err := Export(s, img, out, never); err != nil {
 		t.Fatal(err)
 	}
-	if err := Export(s, img, out, nil); err == nil {
+	if err := Export(s, img, out, never); err == nil {
 		t.Error("an export over something that is there")
 	}
 	if _, err := bring(s, out, "back"); err != nil {
