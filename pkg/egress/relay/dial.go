@@ -107,7 +107,18 @@ func (c *conn) dialOne(ctx context.Context, a netip.Addr) (*net.TCPConn, error) 
 		}
 		return err
 	}}
-	return dialer.DialTCP(ctx, network, netip.AddrPort{}, to)
+	return dial(ctx, dialer, network, to)
+}
+
+// dial lets connect(2) choose the local port. Dialer.DialTCP binds one first, even
+// for no address: such ports serve one connection each until a minute after its end,
+// whoever is at the other end, and a program could take all that the host has.
+func dial(ctx context.Context, dialer net.Dialer, network string, to netip.AddrPort) (*net.TCPConn, error) {
+	c, err := dialer.DialContext(ctx, network, to.String())
+	if err != nil {
+		return nil, err
+	}
+	return c.(*net.TCPConn), nil
 }
 
 // control sees the address that goes to connect(2), the last moment at which a
