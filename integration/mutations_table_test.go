@@ -479,6 +479,8 @@ var mutations = []mutation{
 	{control: "the same policy", pkg: "session", fail: []string{"TestWarmIsTheSamePolicy"}, edits: []edit{
 		{"pkg/pool/pool.go", "if !some || s.Frame() != p.frame {", "if !some {"},
 		{"pkg/sandbox/held.go", "h.frame != a.frame || ", ""}}},
+	{control: "no text for what was killed", pkg: "session", fail: []string{"TestWarmMemberIsDying"}, edits: []edit{
+		{"pkg/launch/hold.go", "	return doomed(w.proc)", "	return false"}}},
 	{control: "CPU time until the release", pkg: "session", fail: []string{"TestWarmLimitsBeginAtTheRelease"}, edits: []edit{
 		{"pkg/launch/release.go", "		w.base = s.watch.spent(s.pid)\n", "		w.base = time.Hour\n"}}},
 	{control: "a result after the last process", pkg: "pkg/cgroup", fail: []string{"TestCloseKills"}, edits: []edit{

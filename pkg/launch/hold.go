@@ -3,6 +3,7 @@ package launch
 import (
 	"errors"
 	"os"
+	"strconv"
 	"time"
 
 	"sandglass/pkg/cgroup"
@@ -97,6 +98,7 @@ type waits struct {
 	fifo    *os.File // while the text is written
 	program *os.File // pidfd of the program's process, and its number: Fd would make it block
 	pidfd   int
+	proc    string // where the host's /proc has it
 
 	used time.Duration // CPU time of the tree until the release
 }
@@ -188,6 +190,11 @@ func (s *session) hold(m *message) error {
 // the process that will read the text, or execute what it is told to: it can
 // get nothing back of what it has given up.
 func (s *session) programReady(m *message) error {
+	pid, err := pidOf(m.fds[0])
+	if err != nil {
+		return err
+	}
+	s.waits.proc = "/proc/" + strconv.Itoa(pid)
 	if err := unix.SetNonblock(m.fds[0], true); err != nil {
 		return err
 	}
@@ -208,6 +215,16 @@ func (s *session) programReady(m *message) error {
 	s.waits.gone = gone
 	s.ready()
 	return nil
+}
+
+// ends says whether the program's process has ended, or will before it executes one
+// more instruction of its own. The kernel takes a ms to end an interpreter, and a text
+// that it is given meanwhile has the end for its own. No program can undo it.
+func (w *waits) ends() bool {
+	if hasEnded(w.pidfd) {
+		return true
+	}
+	return doomed(w.proc) // init does not reap it before it is told to: it is its own
 }
 
 // hasEnded says whether a process has.

@@ -28,11 +28,7 @@ func (s *session) release(r *Release) {
 	if b.programWaits() {
 		give = s.giveProgram
 	}
-	err := error(errGone)
-	if !hasEnded(s.waits.pidfd) {
-		err = give(r)
-	}
-	if err != nil {
+	if err := give(r); err != nil {
 		s.kill(result.Canceled)
 		r.taken <- false
 		return
@@ -52,6 +48,9 @@ func (s *session) giveInit(r *Release) error {
 	}
 	if err := sendFiles(s.control, r.Box.files); err != nil {
 		return err
+	}
+	if s.waits.ends() {
+		return errGone
 	}
 	rel := wire.Release{
 		Limit: initLimit(s.box.Timeout), Paths: c.Paths, Argv: c.Argv, Env: c.Env,
@@ -110,6 +109,9 @@ func (s *session) placeText(text []byte) error {
 	}
 	if err != nil {
 		return err
+	}
+	if s.waits.ends() { // here, where the text is not at its place: it is run elsewhere then
+		return errGone
 	}
 	if ns := s.end.Owned; ns != nil { // the directory belongs to another id than ours
 		return ns.Rename(dir, wire.TextFile, s.box.textName())
