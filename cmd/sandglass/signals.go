@@ -23,7 +23,10 @@ type signals struct {
 	last   func() // before an end with nothing cleaned up, nil for nothing
 }
 
-func (s *signals) stop() { signal.Stop(s.ch); s.cancel() }
+// stop is for the end of a command. The signals stay caught, and do nothing any
+// more: for each that is given back Go's runtime wakes a thread and waits for it,
+// which took longer than the process's end.
+func (s *signals) stop() { s.cancel() }
 
 // untilSignal catches SIGINT, SIGTERM, SIGHUP and SIGQUIT: each would end
 // sandglass before it has cleaned up and said what became of the run. It ignores
@@ -41,7 +44,7 @@ func untilSignal(last func()) *signals {
 	// A reader that went away (sandglass run … | head) must not kill sandglass
 	// before it has cleaned up: the write fails instead, and the program meets
 	// the SIGPIPE.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
+	signal.Ignore(syscall.SIGPIPE)
 	// A terminal's Ctrl-Z, and its refusal of reads and writes in the background,
 	// would stop the clocks and the watchdog, and the program would run on.
 	// Ignored and not caught: a read would try again for ever, so it is EIO. Init
