@@ -45,6 +45,28 @@ func (g *Group) Close() error {
 	return g.closeError
 }
 
+// Prune removes those of the groups that nobody is in, at once, and leaves the
+// others and everything that fails to Close. Nothing but Close is called after it.
+func (g *Group) Prune() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return
+	}
+	left := g.v1[:0]
+	for i := range g.v1 {
+		if unix.Rmdir(g.v1[i].path) == nil {
+			g.v1[i].close()
+		} else {
+			left = append(left, g.v1[i])
+		}
+	}
+	g.v1 = left
+	if g.box.fd >= 0 {
+		unix.Rmdir(g.box.path)
+	}
+}
+
 func (g *Group) closeV1(errs *[]error, deadline time.Time) {
 	g.stopForks()
 	for i := range g.v1 {

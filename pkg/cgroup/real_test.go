@@ -176,6 +176,30 @@ func TestCloseKills(t *testing.T) {
 	}
 }
 
+// Prune takes what is empty, and nothing that somebody is in.
+func TestPrune(t *testing.T) {
+	needGroups(t)
+	g := create(t, testLimits)
+	p := start(t, childCommand(g, "pause"))
+	p.line(t)
+	before := leftovers(g.opt.ID)
+	g.Prune()
+	if now := leftovers(g.opt.ID); !slices.Equal(now, before) || g.box.fd >= 0 && !exists(g.box.path) {
+		t.Errorf("with a process in it: %v is left of %v", now, before)
+	}
+	p.in.Close()
+	if err := p.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	g.Prune()
+	if now := leftovers(g.opt.ID); !g.v2 && len(now) > 0 || g.box.fd >= 0 && exists(g.box.path) {
+		t.Errorf("when it has ended %v is left", now)
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // A stopped process still ends.
 func TestKillStopped(t *testing.T) {
 	needGroups(t)

@@ -12,10 +12,11 @@ const (
 	findIt  = "ps -eo pid,stat,wchan:32,args | grep ' D'   # what it waits for"
 )
 
-// over says whether a run that began in a box that waited is over, while the
-// kernel still takes the sandbox apart: init's memory, its mounts, its network, the
-// PID namespace. That takes longer than a short program, and changes nothing of the
-// result.
+// over says whether a run is over, while the kernel still takes the sandbox apart:
+// init's memory, its mounts, its network, the PID namespace. That takes longer than
+// a short program, and changes nothing of the result: the figures are read, the
+// verdict made and the groups removed meanwhile. Whoever has no session to go on in
+// waits for the rest by Ending.Wait before it says that the run is over.
 //
 // It is over when init has told the program's end and the group that the program
 // was seen in has nobody: what it starts is in there, whatever it does, and leaves
@@ -26,7 +27,7 @@ const (
 // ended it, what tells is init's end, which is that of the PID namespace.
 func (s *session) over() bool {
 	g := s.box.Group
-	if s.box.Hold == nil || s.exited == nil || s.late || s.cause != "" || g == nil || !s.watch.counted() {
+	if s.exited == nil || s.late || s.cause != "" || g == nil || !s.watch.counted() {
 		return false
 	}
 	kill(s.pidfd)
@@ -41,19 +42,19 @@ func (s *session) leave() {
 		s.close()
 		return
 	}
-	gone := make(chan error, 1)
+	gone := make(chan *refusal.Error, 1)
 	s.end.gone = gone
 	go func() {
 		late := time.NewTimer(reapTime)
 		defer late.Stop()
-		var err error
+		var left *refusal.Error
 		select {
 		case <-s.reaped:
 		case <-late.C:
-			err = refusal.Newf(livesOn).Hint(findIt)
+			left = refusal.Newf(livesOn).Hint(findIt)
 		}
 		s.close()
-		gone <- err
+		gone <- left
 	}()
 }
 
@@ -61,9 +62,9 @@ func (s *session) leave() {
 // program is left.
 func (e *Ending) Pending() bool { return e.gone != nil }
 
-// Wait returns when nothing of the sandbox is left but its groups. It takes
-// reapTime at most, and is called once.
-func (e *Ending) Wait() error {
+// Wait returns when nothing of the sandbox is left but its groups, or says why
+// something is. It takes reapTime at most, and is called once.
+func (e *Ending) Wait() *refusal.Error {
 	if e.gone == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"time"
 
+	"sandglass/internal/refusal"
 	"sandglass/internal/sys"
 	"sandglass/pkg/cgroup"
 	"sandglass/pkg/denials"
@@ -128,7 +129,7 @@ type Ending struct {
 	// OutDir is the artefact directory of the dead sandbox, nil when not asked
 	// for or never reached. The caller closes it.
 	OutDir *os.File
-	gone   <-chan error // nil when nothing is left, see Wait
+	gone   <-chan *refusal.Error // nil when nothing is left, see Wait
 
 	// Owned is the sandbox's user namespace where its files are not the caller's
 	// to read, nil otherwise. The caller closes it.

@@ -89,6 +89,17 @@ func receive(control *os.File) message {
 	return message{report: r, fds: fds}
 }
 
+// discard ends the reading of what nobody takes any more, and keeps no descriptor
+// that an init which was taken over has sent behind its last word.
+func discard(events <-chan message) {
+	if events == nil {
+		return
+	}
+	for m := range events {
+		closeAll(m.fds)
+	}
+}
+
 func closeAll(fds []int) {
 	for _, fd := range fds {
 		unix.Close(fd)

@@ -364,11 +364,12 @@ func (s *session) used() time.Duration {
 	return max(total-s.setupCPU-s.waits.used, time.Duration(s.watch.cpuSeen.Load()), 0)
 }
 
-// drain takes what init had still sent before it went.
+// drain takes what init had still sent before it went. The program's end is its
+// last word: the end of file comes when the kernel has taken its mounts apart.
 func (s *session) drain() {
 	late := time.NewTimer(reapTime)
 	defer late.Stop()
-	for s.events != nil {
+	for s.events != nil && s.exited == nil {
 		select {
 		case m, ok := <-s.events:
 			if !ok {
@@ -384,6 +385,7 @@ func (s *session) drain() {
 func (s *session) close() {
 	s.waits.close()
 	s.box.Init.close()
+	go discard(s.events)
 	close(s.box.Init.done)
 	s.box.Hold.end()
 }

@@ -144,7 +144,10 @@ func (h *Held) Close() error {
 			h.end.Owned.Close()
 		}
 	}
-	err := h.end.Wait()
+	var err error
+	if left := h.end.Wait(); left != nil {
+		err = left
+	}
 	h.runner.lost = nil // that is in the result
 	h.runner.release()
 	h.plan.Close()

@@ -47,7 +47,23 @@ func (r *runner) do(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	return r.ended(ctx, launch.Run(ctx, r.box))
+	end := launch.Run(ctx, r.box)
+	err := r.ended(ctx, end)
+	r.apart(end)
+	return err
+}
+
+// apart waits until the kernel has taken the sandbox apart, and removes what of its
+// groups nobody is in meanwhile. What the sandbox had of the host's, its id above
+// all, is given back when it is gone.
+func (r *runner) apart(end *launch.Ending) {
+	if !end.Pending() {
+		return
+	}
+	r.group.Prune()
+	if left := end.Wait(); left != nil {
+		r.incomplete("left behind: "+left.What, left.Hints...)
+	}
 }
 
 // prepare takes and makes all that a run needs.
