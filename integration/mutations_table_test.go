@@ -29,6 +29,8 @@ var mutations = []mutation{
 	{control: "seccomp of init", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"seccomp of init", filterSelf},
 `, ""}}},
+	{control: "init's own filter", pkg: "parity", fail: []string{"TestInitHasAFilterOfItsOwn"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "r.box.Config.InitSeccomp = seccomp.ForInit()", "r.box.Config.InitSeccomp = r.plan.Filter.BPF"}}},
 	{control: "capabilities of init dropped", fail: []string{"TestEveryThreadOfInitIsConfined"}, edits: []edit{
 		{"pkg/boxinit/steps.go", `		{"drop capabilities of init", dropOwnCaps},
 `, ""}}},

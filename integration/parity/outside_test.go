@@ -5,10 +5,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"unsafe"
 
+	"sandglass/internal/testkit"
+	"sandglass/pkg/seccomp"
 	"sandglass/pkg/seccomp/bpfvm"
 
 	"golang.org/x/sys/unix"
@@ -102,4 +105,36 @@ func filter(t *testing.T, pid int) []bpfvm.Insn {
 	prog, err := bpfvm.Decode(raw)
 	must(err, "decode the filter of")
 	return prog
+}
+
+// Init has the filter of one that only waits, under whatever filter the program is:
+// what takes it over must not have the program's two hundred calls, and the one
+// that reports the end must not depend on what the caller lets a program do.
+func TestInitHasAFilterOfItsOwn(t *testing.T) {
+	testkit.Requires(t, "root", "seccomp")
+	want, err := bpfvm.Decode(seccomp.ForInit())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, profile := range []string{seccomp.Default, "debug"} {
+		p, release := testkit.Hold(t, testkit.Opts{}, "--seccomp", profile, "--", "sh", "-c", "echo ready; cat >/dev/null")
+		p.WaitLine("ready")
+		var init int
+		testkit.Eventually(t, "init confines itself", func() bool {
+			children := testkit.Children(t, p.PID())
+			if len(children) != 1 {
+				return false
+			}
+			init = children[0]
+			text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", init))
+			return err == nil && strings.Contains(string(text), "\nSeccomp:\t2\n")
+		})
+		if got := filter(t, init); !slices.Equal(got, want) {
+			t.Errorf("under --seccomp %s init has another filter, of %d instructions and not %d", profile, len(got), len(want))
+		}
+		release()
+		if o := p.Wait(); o.Exit != 0 {
+			t.Errorf("--seccomp %s: exit %d\n%s", profile, o.Exit, o.Stderr)
+		}
+	}
 }

@@ -303,9 +303,4 @@ func dropOwnCaps(*box) error {
 
 // filterSelf puts init under a filter too: whatever might take init over from
 // inside gains nothing by it.
-func filterSelf(b *box) error {
-	if len(b.cfg.InitSeccomp) > 0 {
-		return sys.SeccompAllThreads(b.cfg.InitSeccomp)
-	}
-	return sys.SeccompAllThreads(b.cfg.Seccomp)
-}
+func filterSelf(b *box) error { return sys.SeccompAllThreads(b.cfg.InitSeccomp) }

@@ -10,6 +10,7 @@ import (
 	"sandglass/pkg/plan"
 	"sandglass/pkg/policy"
 	"sandglass/pkg/rootfs"
+	"sandglass/pkg/seccomp"
 	"sandglass/pkg/wire"
 
 	"golang.org/x/sys/unix"
@@ -121,7 +122,7 @@ func (t *trial) config() (*wire.Config, error) {
 	defer p.Close()
 	cfg := &wire.Config{
 		Hostname: plan.Hostname, Loopback: true, Box: wire.NoFD, CgroupNS: true,
-		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF, Writable: []string{"/"},
+		Rlimits: p.Rlimits, Seccomp: p.Filter.BPF, InitSeccomp: seccomp.ForInit(), Writable: []string{"/"},
 	}
 	if t.mounts == nil {
 		return cfg, nil

@@ -237,22 +237,16 @@ func (r *runner) build() error {
 	return nil
 }
 
-// initFilter gives init a filter of its own where it has another one than the
-// program.
+// initFilter is init's own: one that waits for what to run has to look for that,
+// and to make files, when it comes.
 func (r *runner) initFilter() error {
-	c := &r.box.Config
-	waits := r.hold != nil && r.hold.Waits() == wire.InitWaits
-	if r.plan.Filter.Name == seccomp.Default && !c.Listener && !waits {
+	if r.hold == nil || r.hold.Waits() != wire.InitWaits {
+		r.box.Config.InitSeccomp = seccomp.ForInit()
 		return nil
 	}
 	own, err := seccomp.Load(seccomp.Default)
-	if err != nil {
-		return err
-	}
-	if c.InitSeccomp = own.BPF; waits {
-		c.InitSeccomp = seccomp.And(unix.SYS_OPENAT2, own.BPF)
-	}
-	return nil
+	r.box.Config.InitSeccomp = seccomp.And(unix.SYS_OPENAT2, own.BPF)
+	return err
 }
 
 // cgroupFDs passes init what the program needs to get into its cgroup.

@@ -31,6 +31,8 @@ func TestMain(m *testing.M) {
 		helperRefused()
 	case "exec":
 		helperExec(os.Args[1:])
+	case "waiting":
+		helperWaiting()
 	}
 }
 

@@ -25,8 +25,7 @@ type Filter struct {
 	SHA256 string // of BPF, lower-case hex
 }
 
-// Default is the built-in filter that a run has when nothing else is said, and
-// that init always has.
+// Default is the built-in filter that a run has when nothing else is said.
 const Default = "default"
 
 // Names are the built-in filters that Load knows.

@@ -56,8 +56,8 @@ type Config struct {
 	SmallPages bool
 
 	Seccomp []byte // classic BPF, struct sock_filter in native byte order
-	// InitSeccomp is init's own filter, empty when it is the program's: one that
-	// the caller wrote for a program may lack what init needs to report its end.
+	// InitSeccomp is init's own filter. The program's would allow it more than it
+	// needs, or, where the caller wrote it, less than it needs to report the end.
 	InitSeccomp []byte
 	// Listener: the program's filter has one, whose descriptor init sends with
 	// Started.
