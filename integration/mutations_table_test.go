@@ -106,7 +106,7 @@ var mutations = []mutation{
 		{"pkg/boxinit/child.go", `c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)`, "_ = r"}}},
 	{control: "memory limit", fail: []string{"TestMemoryOfTheTreeIsStopped"}, edits: []edit{
 		{"pkg/plan/limits.go", "MemoryMax: l.Memory,", "MemoryMax: 1 << 30,"},
-		{"pkg/launch/watchdog.go", "w.memory(t, deadline) > w.box.MemoryMax", "w.memory(t, deadline) < 0"}}},
+		{"pkg/launch/watchdog.go", "w.memory(t, l) > w.box.MemoryMax", "w.memory(t, l) < 0"}}},
 	{control: "refusal instead of silent degrading", fail: []string{"TestNothingDegradesInSilence"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "	allow := map[string]bool{}\n", "	allow := map[string]bool{\"memory\": true, \"cpu\": true, \"pids\": true}\n"}}},
 	{control: "environment", fail: []string{"TestCallersEnvironmentIsNotPassed"}, edits: []edit{
@@ -189,7 +189,7 @@ var mutations = []mutation{
 	{control: "socket buffers on cgroup v1", pkg: "limits", fail: []string{"TestSocketBuffers"}, edits: []edit{
 		{"pkg/cgroup/v1.go", "if c := g.socketsV1(d); c != nil {", "if c := (*cause)(nil); c != nil {"}}},
 	{control: "descriptors seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds", "TestMemoryHidden"}, edits: []edit{
-		{"pkg/launch/memory.go", "files, open := t.files(&p, seen, deadline)", "files, open := int64(0), seen != nil"}}},
+		{"pkg/launch/memory.go", "files, open := t.files(&p, seen, l)", "files, open := int64(0), seen != nil"}}},
 	{control: "page tables seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds"}, edits: []edit{
 		{"pkg/launch/memory.go", "own: v[0] + v[1], shared", "own: v[0], shared"}, {"pkg/launch/memory.go", "own: v[0] + tables[0], shared", "own: v[0] + 0*tables[0], shared"}}},
 	{control: "each thread seen by the watchdog", pkg: "limits", fail: []string{"TestThreadsWithoutTheFirst", "TestThreadsInARelay"}, edits: []edit{
@@ -200,6 +200,10 @@ var mutations = []mutation{
 	{control: "what no cgroup is charged for", pkg: "limits", fail: []string{"TestMemoryThatNoCgroupCounts"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "b.UnchargedMax = s.Limits.Memory", "b.UnchargedMax = 0"},
 		{"pkg/launch/memory.go", "h.kernel = sockets + locks", "h.kernel = 0 * (sockets + locks)"}}},
+	{control: "tables of TCP where its count would pass the limit", pkg: "pkg/launch", fail: []string{"TestTCPIsBounded"}, edits: []edit{
+		{"pkg/launch/sockstat.go", "return (c.pages+unseen)*", "return 0*(c.pages+unseen)*"}}},
+	{control: "time that a look itself takes", pkg: "pkg/launch", fail: []string{"TestTooLong", "TestLookAtWork"}, edits: []edit{
+		{"pkg/launch/patience.go", "if own >= l.look/ownShare || wall >= longestWait*l.look {", "if wall < 0 {"}}},
 	{control: "descriptors on their way", pkg: "limits", fail: []string{"TestDescriptorsOnTheirWay"}, edits: []edit{
 		{"pkg/plan/limits.go", "own.Max-spareFiles)", "own.Max)"}}},
 	{control: "signals of init can be queued", fail: []string{"TestNoSignalToBeQueued"}, edits: []edit{

@@ -1,10 +1,6 @@
 package launch
 
-import (
-	"time"
-
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
 // Without a control group for the CPU every process of a sandbox has a share of
 // its own. A crowd then leaves next to nothing to others, and not only they
@@ -42,8 +38,8 @@ func crowdNice(running, allowed int) int {
 //
 // A number that was read here may be another group's a moment later, which would
 // then be nice and nothing worse; the kernel gives numbers out in turn.
-func (t *tree) calm(cpus int, deadline time.Time) {
-	list, _ := t.processes(deadline)
+func (t *tree) calm(cpus int) {
+	list, _ := t.processes(patiently) // no verdict hangs on it, and nobody waits for it
 	c := crowd{list: list, groups: map[int]bool{}}
 	running := 0
 	for _, p := range list {

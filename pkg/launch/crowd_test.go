@@ -79,7 +79,7 @@ func TestCalm(t *testing.T) {
 	own := 20 - raw // whoever runs the tests may have been nice
 	few := loops(t, "3", true)
 	for range 5 {
-		few.calm(1, far())
+		few.calm(1)
 	}
 	for _, v := range niceOf(t, few) {
 		if v != own {
@@ -90,7 +90,7 @@ func TestCalm(t *testing.T) {
 		many := loops(t, "20", apart)
 		want := crowdNice(20, crowdSize)
 		for many.nice < want { // the last ones may not have begun to run
-			many.calm(1, far())
+			many.calm(1)
 		}
 		for i, v := range niceOf(t, many) {
 			if v != max(want, own) {
@@ -117,7 +117,7 @@ func TestCalmLeavesTheNicer(t *testing.T) {
 	}
 	want := crowdNice(19, crowdSize) // it may never come to run
 	for many.nice < want {
-		many.calm(1, far())
+		many.calm(1)
 	}
 	for _, p := range list[:len(list)-1] {
 		if raw, err := unix.Getpriority(unix.PRIO_PROCESS, p.pid); err != nil || 20-raw < want {

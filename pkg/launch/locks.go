@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"os"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +30,7 @@ func slabs() int64 {
 
 // locks is what the tree's locks hold, and whether that was known in time. Below
 // a part of limit nothing is counted, and no more than is above it.
-func (t *tree) locks(limit int64, deadline time.Time) (int64, bool) {
+func (t *tree) locks(limit int64, l *look) (int64, bool) {
 	now := slabs()
 	if t.slabs == 0 {
 		t.slabs = now
@@ -41,7 +40,7 @@ func (t *tree) locks(limit int64, deadline time.Time) (int64, bool) {
 	if now >= 0 && now-t.slabs < limit/locksShare {
 		return 0, true
 	}
-	list, ok := t.processes(deadline)
+	list, ok := t.processes(l)
 	if !ok {
 		return 0, false
 	}
@@ -51,7 +50,7 @@ func (t *tree) locks(limit int64, deadline time.Time) (int64, bool) {
 			break
 		}
 		for task := range p.tables {
-			n, ok := t.locksOf(task, limit/lockSize-sum, deadline)
+			n, ok := t.locksOf(task, limit/lockSize-sum, l)
 			if sum += n; !ok {
 				return sum * lockSize, false
 			}
@@ -66,8 +65,8 @@ const locksShare = 4
 // locksOf counts the locks behind a thread's descriptors. They last as long as
 // these do: the filter refuses the other kind (F_OFD_SETLK), which a mapping or a
 // message on its way keeps without any. It stops above most.
-func (t *tree) locksOf(task int, most int64, deadline time.Time) (sum int64, ok bool) {
-	fd, ok := t.openTask(task, "fdinfo", deadline)
+func (t *tree) locksOf(task int, most int64, l *look) (sum int64, ok bool) {
+	fd, ok := t.openTask(task, "fdinfo", l)
 	if fd < 0 {
 		return 0, ok
 	}
@@ -78,14 +77,14 @@ func (t *tree) locksOf(task int, most int64, deadline time.Time) (sum int64, ok 
 		if sum > most {
 			break
 		}
-		if time.Now().After(deadline) {
+		if l.over() {
 			return sum, false
 		}
 		info, err := unix.Openat(fd, name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 		if err != nil {
 			continue // closed meanwhile
 		}
-		n, ok := countLocks(os.NewFile(uintptr(info), name), deadline)
+		n, ok := countLocks(os.NewFile(uintptr(info), name), l)
 		if sum += n; !ok {
 			return sum, false
 		}
@@ -94,14 +93,14 @@ func (t *tree) locksOf(task int, most int64, deadline time.Time) (sum int64, ok 
 }
 
 // countLocks counts the lines of the form "lock: ...". There can be any number.
-func countLocks(info *os.File, deadline time.Time) (n int64, ok bool) {
+func countLocks(info *os.File, l *look) (n int64, ok bool) {
 	defer info.Close()
 	lines := bufio.NewScanner(info)
 	for lines.Scan() {
 		if !bytes.HasPrefix(lines.Bytes(), []byte("lock:")) {
 			continue
 		}
-		if n++; n%1024 == 0 && time.Now().After(deadline) {
+		if n++; n%1024 == 0 && l.over() {
 			return n, false
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"strconv"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,14 +20,15 @@ type used struct{ own, shared int64 }
 // What it cannot see: buffers of pipes and of unix sockets, System V segments
 // that nobody has mapped, and files without a path that are on their way through
 // a socket, or mapped and not touched with no descriptor left.
-func (t *tree) memory(limit int64, deadline time.Time) (int64, bool) {
-	quick, ok := t.sum(quickly, limit, deadline)
+func (t *tree) memory(limit int64, l *look) (int64, bool) {
+	quick, ok := t.sum(quickly, limit, l)
 	if !ok || quick.total(false) <= limit {
 		return quick.total(false), ok
 	}
 	// While processes that share pages end, the last ones hold them alone: one
 	// pass may count a page several times. Two in a row hardly do.
-	soon := time.Now().Add(exactTime)
+	soon := exact.begin(l, nil)
+	defer soon.end()
 	first, ok := t.sum(exactly, limit, soon)
 	if ok && first.total(true) <= limit {
 		return first.total(true), true
@@ -39,10 +39,6 @@ func (t *tree) memory(limit int64, deadline time.Time) (int64, bool) {
 	}
 	return min(first.total(true), second.total(true)), true
 }
-
-// exactTime bounds the exact sums. A program that is above the limit by the quick
-// one, and keeps its page tables locked, has this long.
-const exactTime = time.Second
 
 // held is one sample.
 type held struct {
@@ -63,34 +59,35 @@ func (h *held) total(exact bool) int64 {
 }
 
 // sum takes one sample, each process by measure.
-func (t *tree) sum(measure func(task int) (used, bool), limit int64, deadline time.Time) (held, bool) {
+func (t *tree) sum(measure func(task int) (used, bool), limit int64, l *look) (held, bool) {
 	h := held{scratch: t.scratch()}
-	sockets, ok := t.sockets(everySocket, deadline)
+	locks, ok := t.locks(limit, l)
 	if !ok {
 		return h, false
 	}
-	locks, ok := t.locks(limit, deadline)
-	if h.kernel = sockets + locks; !ok {
+	list, ok := t.processes(l)
+	if !ok {
 		return h, false
 	}
-	list, ok := t.processes(deadline)
 	seen := map[uint64]bool{}
 	for _, p := range list {
-		if time.Now().After(deadline) {
+		if l.over() {
 			return h, false
 		}
-		u, ok := p.memory(measure, deadline)
+		u, ok := p.memory(measure, l)
 		if !ok {
 			return h, false
 		}
 		h.own += u.own
 		h.shared += u.shared
-		files, open := t.files(&p, seen, deadline)
+		files, open := t.files(&p, seen, l)
 		if !open {
 			return h, false
 		}
 		h.files += files
 	}
+	sockets, ok := t.sockets(everySocket, limit-locks-h.total(false), l)
+	h.kernel = sockets + locks
 	return h, ok
 }
 
@@ -99,7 +96,7 @@ func (t *tree) sum(measure func(task int) (used, bool), limit int64, deadline ti
 // faster than they can be looked at is not measured in time.
 //
 // A child of vfork(2) has its parent's memory, which counts once.
-func (p *process) memory(measure func(task int) (used, bool), deadline time.Time) (used, bool) {
+func (p *process) memory(measure func(task int) (used, bool), l *look) (used, bool) {
 	for last := false; ; {
 		for _, task := range p.tasks {
 			if u, ok := measure(task); ok && same(p.parent, task, kcmpVM) {
@@ -111,7 +108,7 @@ func (p *process) memory(measure func(task int) (used, bool), deadline time.Time
 		if last || len(p.tasks) == 0 {
 			return used{}, true
 		}
-		if time.Now().After(deadline) {
+		if l.over() {
 			return used{}, false
 		}
 		p.tasks = tasksOf(p.pid)
@@ -177,12 +174,12 @@ func shmemDevice() (uint64, error) {
 
 // files is what the files without a path hold that a process has open, each
 // once, and whether its descriptors may be seen.
-func (t *tree) files(p *process, seen map[uint64]bool, deadline time.Time) (sum int64, ok bool) {
+func (t *tree) files(p *process, seen map[uint64]bool, l *look) (sum int64, ok bool) {
 	for task := range p.tables {
-		if time.Now().After(deadline) {
+		if l.over() {
 			return sum, false
 		}
-		dir, ok := t.openTask(task, "fd", deadline)
+		dir, ok := t.openTask(task, "fd", l)
 		if !ok {
 			return sum, false
 		}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"time"
 )
 
 // The kernel charges no cgroup for what waits in a netlink socket, in a datagram
@@ -33,6 +32,10 @@ var socketTables = []socketTable{
 	{name: "netlink", read: netlinkSocket},
 	{name: "udp", read: inetSocket},
 	{name: "udp6", read: inetSocket},
+}
+
+// tcpTables are walked for the whole host, see counts.
+var tcpTables = []socketTable{
 	{name: "tcp", read: inetSocket, charged: true},
 	{name: "tcp6", read: inetSocket, charged: true},
 }
@@ -50,18 +53,32 @@ const (
 )
 
 // sockets is what the network sockets hold, and whether that was known in time.
-func (t *tree) sockets(uncharged bool, deadline time.Time) (int64, bool) {
+// Where TCP's hold less than is left of the limit by the kernel's own count, that
+// they do not pass it is all that is known of them.
+func (t *tree) sockets(uncharged bool, left int64, l *look) (int64, bool) {
 	dir := "/proc/" + strconv.Itoa(t.init) + "/net/"
-	if n := socketsIn(dir); n*mostInSocket() < leastSockets {
-		return 0, true // the tables are not for nothing: TCP's are walked for the whole host
+	c, ok := countsIn(dir)
+	if !ok || c.used*mostInSocket() < leastSockets {
+		return 0, true
 	}
-	var sum int64
-	for _, table := range socketTables {
-		n, ok := table.sum(dir, uncharged, deadline)
-		if !ok {
+	sum, ok := tablesOf(socketTables, dir, uncharged, l)
+	if !ok || c.tcp+c.waiting == 0 {
+		return sum, ok
+	}
+	if most, ok := c.mostTCP(); ok && sum+most <= left {
+		return sum + c.tcp*socketSize + c.waiting*waitSize, true
+	}
+	tcp, ok := tablesOf(tcpTables, dir, uncharged, l)
+	return sum + tcp, ok
+}
+
+// tablesOf adds tables up.
+func tablesOf(list []socketTable, dir string, uncharged bool, l *look) (sum int64, ok bool) {
+	for _, table := range list {
+		n, ok := table.sum(dir, uncharged, l)
+		if sum += n; !ok {
 			return sum, false
 		}
-		sum += n
 	}
 	return sum, true
 }
@@ -71,7 +88,7 @@ const leastSockets = 1 << 20
 
 // sum reads a table line by line: it can be of any length, and the supervisor's
 // memory must not depend on it.
-func (s *socketTable) sum(dir string, uncharged bool, deadline time.Time) (sum int64, ok bool) {
+func (s *socketTable) sum(dir string, uncharged bool, l *look) (sum int64, ok bool) {
 	f, err := os.Open(dir + s.name)
 	if err != nil {
 		return 0, true // no IPv6, or init is gone
@@ -80,7 +97,7 @@ func (s *socketTable) sum(dir string, uncharged bool, deadline time.Time) (sum i
 	lines := bufio.NewScanner(f)
 	lines.Scan() // the headings
 	for i := 0; lines.Scan(); i++ {
-		if i%256 == 0 && time.Now().After(deadline) {
+		if i%256 == 0 && l.over() {
 			return sum, false
 		}
 		n, orphan := s.read(bytes.Fields(lines.Bytes()))
@@ -121,20 +138,6 @@ func inetSocket(f [][]byte) (int64, bool) {
 func number(text []byte, base int) int64 {
 	n, _ := strconv.ParseInt(string(text), base, 64)
 	return n
-}
-
-// socketsIn counts the sockets of a network namespace: "sockets: used N".
-func socketsIn(dir string) int64 {
-	text, err := os.ReadFile(dir + "sockstat")
-	if err != nil {
-		return 0
-	}
-	line, _, _ := bytes.Cut(text, []byte("\n"))
-	f := bytes.Fields(line)
-	if len(f) < 3 {
-		return 1 << 32 // not the file that we know: look at the tables
-	}
-	return number(f[2], 10)
 }
 
 // mostInSocket is what one socket can hold by the host's settings. The kernel

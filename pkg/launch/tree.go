@@ -57,10 +57,10 @@ func (t *tree) blind(file string) error {
 
 // processes lists init's descendants, without init itself, and says whether it
 // was done in time.
-func (t *tree) processes(deadline time.Time) ([]process, bool) {
+func (t *tree) processes(l *look) ([]process, bool) {
 	list := []process{{pid: t.init}}
 	for i := 0; i < len(list) && len(list) < maxTree; i++ {
-		if time.Now().After(deadline) {
+		if l.over() {
 			return nil, false
 		}
 		pid := list[i].pid
@@ -124,8 +124,8 @@ func childrenOf(pid, task int) []int {
 // of a process that is gone without anybody having waited for it (its parent
 // ignores SIGCHLD) is kept: else a program could burn the CPU in short-lived
 // children for nothing.
-func (t *tree) cpu(deadline time.Time) (time.Duration, bool) {
-	list, ok := t.processes(deadline)
+func (t *tree) cpu(l *look) (time.Duration, bool) {
+	list, ok := t.processes(l)
 	if !ok {
 		return 0, false
 	}
@@ -141,9 +141,9 @@ func (t *tree) cpu(deadline time.Time) (time.Duration, bool) {
 		sum += n.own + n.waited
 		grown += max(n.waited-t.last[pid].waited, 0)
 	}
-	for pid, l := range t.last {
+	for pid, last := range t.last {
 		if _, ok := now[pid]; !ok {
-			gone += l.own + l.waited
+			gone += last.own + last.waited
 		}
 	}
 	// waited comes in whole ticks, twice: that much may seem to be missing.

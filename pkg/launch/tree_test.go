@@ -51,8 +51,13 @@ func TestTree(t *testing.T) {
 	}
 }
 
-func far() time.Time  { return time.Now().Add(time.Hour) }
-func past() time.Time { return time.Now().Add(-time.Hour) }
+func far() *look { return new(look) }
+
+func past() *look {
+	l := new(look)
+	l.late.Store(true)
+	return l
+}
 
 // TestTreeFiles: a file without a path counts once, by whoever has it open.
 func TestTreeFiles(t *testing.T) {
@@ -85,7 +90,7 @@ func TestTreeFiles(t *testing.T) {
 
 // TestTreeLate: what cannot be measured in time is over the limit.
 func TestTreeLate(t *testing.T) {
-	self, past := newTree(os.Getpid()), time.Now().Add(-time.Second)
+	self, past := newTree(os.Getpid()), past()
 	if _, ok := self.processes(past); ok {
 		t.Error("the processes were listed in no time")
 	}
@@ -103,7 +108,7 @@ func TestWatchStuck(t *testing.T) {
 	w := newWatchdog(&Box{})
 	stuck := make(chan struct{})
 	defer close(stuck)
-	go w.watch(result.Memory, sampled, func(time.Time) bool { <-stuck; return false })
+	go w.watch(result.Memory, patience{look: time.Millisecond}, func(*look) bool { <-stuck; return false })
 	if got := <-w.over; got != result.Memory {
 		t.Errorf("reported %q", got)
 	}

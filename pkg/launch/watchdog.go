@@ -13,26 +13,6 @@ import (
 // pass a limit that no cgroup holds: by what it can use in that time.
 const sampleEvery = 20 * time.Millisecond
 
-// patience is how long a watch may take.
-type patience struct {
-	// look bounds one look. A program can make its figures slow to read (many
-	// processes that map much, and leave no CPU to anybody else): what could not be
-	// measured in that time is over the limit. A busy host alone must not be taken
-	// for that, so it is many times what a look takes.
-	look time.Duration
-	// pause bounds the wait after a look that took long. The supervisor spends a
-	// fifth of one CPU on looking at most, until that is reached.
-	pause time.Duration
-}
-
-var (
-	sampled = patience{look: 5 * time.Second, pause: 250 * time.Millisecond}
-	// uncharged is for what no cgroup is charged for: sockets, of which there may be
-	// a hundred thousand, and locks, which may lie behind each of as many
-	// descriptors. A cgroup holds everything else meanwhile.
-	uncharged = patience{look: 30 * time.Second, pause: 2 * time.Second}
-)
-
 // watchdog enforces what the kernel does not: CPU time of the whole tree (a
 // cgroup counts it but has no limit for it), memory and the share of the CPU when
 // no cgroup holds them, and what the kernel charges no cgroup for (buffers of
@@ -67,7 +47,7 @@ func (w *watchdog) start(initPID int) error {
 		if err := t.blind("children"); err != nil && !w.counted() {
 			return fmt.Errorf("its CPU time cannot be watched: %w", err)
 		}
-		go w.watch(result.CPUTime, sampled, func(deadline time.Time) bool { return w.cpu(t, deadline) >= w.most })
+		go w.watch(result.CPUTime, sampled, func(l *look) bool { return w.cpu(t, l) >= w.most })
 	}
 	if w.box.FreeCPUs > 0 {
 		t := w.tree(initPID)
@@ -75,7 +55,7 @@ func (w *watchdog) start(initPID int) error {
 			return fmt.Errorf("its processes cannot be watched: %w", err)
 		}
 		go w.repeat(sampled.pause, func() bool {
-			t.calm(w.box.FreeCPUs, time.Now().Add(sampled.look))
+			t.calm(w.box.FreeCPUs)
 			return true
 		})
 	}
@@ -91,14 +71,14 @@ func (w *watchdog) start(initPID int) error {
 		if t.shmem, err = shmemDevice(); err != nil {
 			return fmt.Errorf("its memory cannot be watched: %w", err)
 		}
-		go w.watch(result.Memory, sampled, func(deadline time.Time) bool { return w.memory(t, deadline) > w.box.MemoryMax })
+		go w.watch(result.Memory, sampled, func(l *look) bool { return w.memory(t, l) > w.box.MemoryMax })
 	} else if w.box.UnchargedMax > 0 {
-		go w.watch(result.Memory, uncharged, func(deadline time.Time) bool {
-			used, ok := t.sockets(unchargedSocket, deadline)
+		go w.watch(result.Memory, uncharged, func(l *look) bool {
+			used, ok := t.sockets(unchargedSocket, w.box.UnchargedMax, l)
 			return !ok || used > w.box.UnchargedMax
 		})
-		go w.watch(result.Memory, uncharged, func(deadline time.Time) bool {
-			used, ok := t.locks(w.box.UnchargedMax, deadline)
+		go w.watch(result.Memory, uncharged, func(l *look) bool {
+			used, ok := t.locks(w.box.UnchargedMax, l)
 			return !ok || used > w.box.UnchargedMax
 		})
 	}
@@ -114,15 +94,14 @@ func (w *watchdog) tree(init int) *tree {
 
 func (w *watchdog) stop() { close(w.done) }
 
-// watch looks again and again until look says that the limit is passed, or does
+// watch looks again and again until see says that the limit is passed, or does
 // not answer in time.
-func (w *watchdog) watch(cause result.Outcome, p patience, look func(deadline time.Time) bool) {
+func (w *watchdog) watch(cause result.Outcome, p patience, see func(l *look) bool) {
 	report := func() { w.over <- cause } // there is room
 	w.repeat(p.pause, func() bool {
-		// Fires even while look waits for a lock that the program holds.
-		late := time.AfterFunc(p.look, report)
-		over := look(time.Now().Add(p.look))
-		if !late.Stop() {
+		l := p.begin(nil, report)
+		over := see(l)
+		if !l.end() {
 			return false
 		}
 		if over {
@@ -157,11 +136,11 @@ func (w *watchdog) counted() bool {
 }
 
 // cpu is the tree's CPU time: the cgroup's counter, or the sum over processes.
-func (w *watchdog) cpu(t *tree, deadline time.Time) time.Duration {
+func (w *watchdog) cpu(t *tree, l *look) time.Duration {
 	if used, ok := w.groupCPU(); ok {
 		return used - w.base
 	}
-	used, ok := t.cpu(deadline)
+	used, ok := t.cpu(l)
 	if !ok {
 		return w.most
 	}
@@ -182,12 +161,12 @@ func (w *watchdog) spent(initPID int) time.Duration {
 	if used, ok := w.groupCPU(); ok {
 		return used
 	}
-	used, _ := w.tree(initPID).cpu(time.Now().Add(sampled.look))
+	used, _ := w.tree(initPID).cpu(patiently)
 	return used
 }
 
-func (w *watchdog) memory(t *tree, deadline time.Time) int64 {
-	used, ok := t.memory(w.box.MemoryMax, deadline)
+func (w *watchdog) memory(t *tree, l *look) int64 {
+	used, ok := t.memory(w.box.MemoryMax, l)
 	raise(&w.memorySeen, used)
 	if !ok {
 		return w.box.MemoryMax + 1

@@ -1,0 +1,163 @@
+package launch
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// A program can make its figures slow to read (many processes that map much, page
+// tables that it keeps locked), and take memory meanwhile: what cannot be measured
+// in time is over the limit. A busy host makes every look slow: the looking thread
+// waits for a CPU, and where many runs share a process, for its turn there. With 64
+// clients of sessions on two CPUs that was 99 parts of 100 of a look's time, and
+// good programs were told as out of memory.
+//
+// So it is what a look itself takes that counts: the CPU time of its thread, and the
+// time in which that is blocked in the kernel, on a lock that the program may hold.
+// A program alone cannot keep the thread from a CPU for long, for its crowd is made
+// nice (see crowdSize): it has no more than a few times what the look has. Many
+// together can: so there is an end to waiting, and an earlier one when the host
+// loses its memory meanwhile, which is the harm that all this is to stop.
+
+// patience is how long a watch may take.
+type patience struct {
+	// look is how long one look has at least.
+	look time.Duration
+	// pause bounds the wait after a look that took long. The supervisor spends a
+	// fifth of one CPU on looking at most, until that is reached.
+	pause time.Duration
+}
+
+var (
+	sampled = patience{look: 5 * time.Second, pause: 250 * time.Millisecond}
+	// exact is for the sums that the kernel walks page tables for.
+	exact = patience{look: 2 * time.Second}
+	// uncharged is for what no cgroup is charged for: sockets, of which there may be
+	// a hundred thousand, and locks, which may lie behind each of as many
+	// descriptors. A cgroup holds everything else meanwhile.
+	uncharged = patience{look: 30 * time.Second, pause: 2 * time.Second}
+)
+
+// After its time a look is late when it has taken a part of that itself, when many
+// times that are over, or when half of the memory that was there is gone.
+const (
+	ownShare    = 4
+	longestWait = 6
+	memoryShare = 2
+)
+
+// askEvery is how often it is asked what a look that has not ended does.
+const askEvery = 100 * time.Millisecond
+
+// look is one look of a watch, which has a thread for itself meanwhile.
+type look struct {
+	patience
+	within *look  // the look that this one is a part of
+	report func() // called once when it is late, even while it waits for a lock
+	late   atomic.Bool
+
+	task  int
+	began time.Time
+	spent time.Duration // of the thread, before
+
+	mu      sync.Mutex
+	ended   bool
+	timer   *time.Timer
+	asked   time.Time
+	blocked time.Duration
+	least   int64 // what the host must have left
+}
+
+// patiently is for a look that nothing depends on.
+var patiently = new(look)
+
+// begin is on the thread of the caller, who calls end.
+func (p patience) begin(within *look, report func()) *look {
+	runtime.LockOSThread()
+	now := time.Now()
+	l := &look{patience: p, within: within, report: report, task: unix.Gettid(), began: now, asked: now}
+	l.spent = threadTime(l.task)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timer = time.AfterFunc(min(askEvery, p.look), l.ask)
+	return l
+}
+
+// end says whether it came in time; if not, that has been reported.
+func (l *look) end() bool {
+	runtime.UnlockOSThread()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+	l.timer.Stop()
+	return !l.late.Load()
+}
+
+// over says that no answer is waited for any more.
+func (l *look) over() bool { return l.late.Load() || l.within != nil && l.within.over() }
+
+// ask judges a look that has not ended.
+func (l *look) ask() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	now := time.Now()
+	if blocked(l.task) {
+		// Who asks may have waited for a CPU as well.
+		l.blocked += min(now.Sub(l.asked), 2*askEvery)
+	}
+	l.asked = now
+	if !l.tooLong(now.Sub(l.began), threadTime(l.task)-l.spent+l.blocked, available) {
+		l.timer.Reset(askEvery)
+		return
+	}
+	l.late.Store(true)
+	if l.report != nil {
+		l.report()
+	}
+}
+
+// tooLong judges by the time that has passed and the part of it that is the look's.
+func (l *look) tooLong(wall, own time.Duration, available func() int64) bool {
+	if wall < l.look {
+		return false
+	}
+	if own >= l.look/ownShare || wall >= longestWait*l.look {
+		return true
+	}
+	left := available()
+	if l.least == 0 {
+		l.least = left / memoryShare
+	}
+	return left <= 0 || left < l.least
+}
+
+// threadTime is the CPU time of a thread of this process: clock_getcpuclockid(3)'s
+// clock for one, ~TID<<3 | CPUCLOCK_PERTHREAD | CPUCLOCK_SCHED. Where there is none
+// all time that passes counts.
+func threadTime(task int) time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(int32(^task<<3|6), &ts); err != nil {
+		return time.Duration(time.Now().UnixNano())
+	}
+	return time.Duration(ts.Nano())
+}
+
+// blocked says whether a thread waits in the kernel for something other than a CPU
+// or its turn in this process.
+func blocked(task int) bool {
+	stat, err := statOf(procOf(task))
+	return err == nil && len(stat) > 0 && string(stat[0]) == "D"
+}
+
+// available is the memory that the host has for programs, 0 when it does not say.
+func available() int64 {
+	v, _ := kilobytes("/proc/meminfo", "MemAvailable:")
+	return v[0]
+}

@@ -1,0 +1,98 @@
+package launch
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// TestTooLong: a look that only waits for a CPU is no verdict, until the host pays
+// for it; one that takes the time itself is.
+func TestTooLong(t *testing.T) {
+	const gb = 1 << 30
+	for _, c := range []struct {
+		name      string
+		wall, own time.Duration
+		left      []int64 // available memory, at each asking
+		want      bool
+	}{
+		{"in its time, all its own", sampled.look - 1, sampled.look - 1, []int64{1}, false},
+		{"its own", sampled.look, sampled.look / ownShare, []int64{gb}, true},
+		{"others'", sampled.look, sampled.look/ownShare - 1, []int64{gb, gb / 2}, false},
+		{"others', and memory goes", sampled.look, 0, []int64{gb, gb/2 - 1}, true},
+		{"others', and memory is not told", sampled.look, 0, []int64{0}, true},
+		{"others', for ever", longestWait * sampled.look, 0, []int64{gb}, true},
+	} {
+		l := &look{patience: sampled}
+		got := false
+		for _, left := range c.left {
+			got = l.tooLong(c.wall, c.own, func() int64 { return left })
+		}
+		if got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestLookAtWork: a look that works is late by its own time and says so once, with a
+// part of it; one that ends in time says nothing.
+func TestLookAtWork(t *testing.T) {
+	told := make(chan int, 2)
+	busy := patience{look: 20 * time.Millisecond}
+	whole := busy.begin(nil, func() { told <- 1 })
+	part := busy.begin(whole, nil)
+	for threadTime(whole.task)-whole.spent < 5*time.Second && !(part.late.Load() && whole.late.Load()) {
+	}
+	if !part.over() || part.end() || whole.end() || len(told) != 1 {
+		t.Errorf("told %d times", len(told))
+	}
+	quick := patience{look: time.Hour}.begin(whole, func() { t.Error("late") })
+	if !quick.over() {
+		t.Error("a part goes on after the whole")
+	}
+	if !quick.end() {
+		t.Error("a look of no time was late")
+	}
+}
+
+// TestBlocked: who waits in the kernel for a lock is told from who waits for a CPU.
+func TestBlocked(t *testing.T) {
+	before := threadTime(unix.Gettid())
+	for threadTime(unix.Gettid()) == before {
+	}
+	if blocked(os.Getpid()) || blocked(1<<30) {
+		t.Error("it is not blocked")
+	}
+	if available() <= 0 {
+		t.Error("the host has no memory")
+	}
+	// The parent of a vfork(2) waits in the kernel until the child executes something.
+	cmd := exec.Command("python3", "-c", "import ctypes\nl = ctypes.PyDLL(None)\nif l.vfork() == 0: print(flush=True); l.pause()")
+	if cmd.Err != nil {
+		t.Skip("SKIP(want python3, have none)")
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { // the child after its parent, which is not to go on on what is left of the stack
+		children := childrenOf(cmd.Process.Pid, cmd.Process.Pid)
+		_ = cmd.Process.Kill()
+		for _, child := range children {
+			_ = unix.Kill(child, unix.SIGKILL)
+		}
+		_ = cmd.Wait()
+	}()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if !blocked(cmd.Process.Pid) {
+		t.Error("it is not told as blocked")
+	}
+}
