@@ -62,7 +62,11 @@ func (t *tree) sockets(uncharged bool, left int64, l *look) (int64, bool) {
 		return 0, true
 	}
 	sum, ok := tablesOf(socketTables, dir, uncharged, l)
-	if !ok || c.tcp+c.waiting == 0 {
+	if !ok {
+		return sum, false
+	}
+	unlisted, ok := t.unlisted(&c, dir, l)
+	if sum += unlisted; !ok || c.tcp+c.waiting == 0 {
 		return sum, ok
 	}
 	if most, ok := c.mostTCP(); ok && sum+most <= left {

@@ -37,14 +37,14 @@ func statDir(t *testing.T, files map[string]string) string {
 
 // TestCounts: what the kernel says, and what a file that is not the known one means.
 func TestCounts(t *testing.T) {
-	odd := counts{used: 1 << 32, tcp: 1, udp: 1, pages: -1}
+	odd := counts{used: oddUsed, tcp: oddUsed, pages: -1}
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  counts
 		ok    bool
 	}{
-		"both":      {map[string]string{"sockstat": statFour, "sockstat6": statSix}, counts{used: 13, tcp: 7, udp: 7, waiting: 10, pages: 136}, true},
-		"four":      {map[string]string{"sockstat": statFour}, counts{used: 13, tcp: 3, udp: 2, waiting: 10, pages: 136}, true},
+		"both":      {map[string]string{"sockstat": statFour, "sockstat6": statSix}, counts{used: 13, tcp: 7, udp: 7, waiting: 10, pages: 136, packets: 341}, true},
+		"four":      {map[string]string{"sockstat": statFour}, counts{used: 13, tcp: 3, udp: 2, waiting: 10, pages: 136, packets: 341}, true},
 		"gone":      {nil, counts{}, false},
 		"empty":     {map[string]string{"sockstat": ""}, odd, true},
 		"other":     {map[string]string{"sockstat": "TCP: inuse 3 tw 10\n"}, odd, true},
@@ -145,5 +145,32 @@ func TestTCPIsBounded(t *testing.T) {
 	got, ok := self.sockets(everySocket, 1<<50, far())
 	if c, _ := countsIn("/proc/self/net/"); !ok || got >= size || got < c.tcp*socketSize {
 		t.Errorf("%d bytes, %v, of %+v: the tables were read", got, ok, c)
+	}
+}
+
+// TestUnlisted: sockets in no table count as if each held a datagram that is not
+// finished, and together what has come for UDP since the start.
+func TestUnlisted(t *testing.T) {
+	page := int64(os.Getpagesize())
+	dir := statDir(t, map[string]string{"unix": "Num RefCount\n1\n2\n3\n", "netlink": "sk Eth\n1\n"})
+	all := newTree(0)
+	for _, c := range []struct {
+		c    counts
+		want int64
+	}{
+		{counts{used: 104, tcp: 60, udp: 40, packets: 100}, 0}, // all are listed
+		{counts{used: 105, tcp: 60, udp: 40, packets: 100}, unfinished},
+		{counts{used: 109, tcp: 60, udp: 40, packets: 110}, 5*unfinished + 10*page},
+		{counts{used: 109, tcp: 60, udp: 40, packets: 90}, 5 * unfinished},
+		{counts{used: 109, tcp: 60, udp: 40, packets: 92}, 5*unfinished + 2*page},
+		{counts{used: 105, tcp: 60, udp: 40, packets: 1 << 40}, unfinished + mostInSocket()},
+		{counts{used: 99, tcp: 60, udp: 40, packets: 90}, 0}, // some have gone meanwhile
+	} {
+		if got, ok := all.unlisted(&c.c, dir, far()); !ok || got != c.want {
+			t.Errorf("%+v: %d, %v, want %d", c.c, got, ok, c.want)
+		}
+	}
+	if _, ok := all.unlisted(&counts{used: 1000}, dir, past()); ok {
+		t.Error("the tables were read in no time")
 	}
 }

@@ -230,16 +230,21 @@ static long groups(void) {
 }
 
 /* corks: datagrams that wait for their end. */
-static long corks(void) {
+static long corks(int part) {
     struct sockaddr_in to = {AF_INET, htons(9), {htonl(INADDR_LOOPBACK)}, {0}};
     long n = 0;
     for (int fd; (fd = socket(AF_INET, SOCK_DGRAM, 0)) >= 0; n++) {
         int large = 1 << 20;
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &large, sizeof large);
         if (sendto(fd, block, 60000, MSG_MORE | MSG_DONTWAIT, (void *)&to, sizeof to) < 0) break;
+        struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+        if (part && connect(fd, &nobody, sizeof nobody)) break;
     }
     return n;
 }
+
+/* parted: the same in sockets that are in no table any more. */
+static long parted(void) { return corks(1); }
 
 /* errors: the ICMP answers of closed ports, which nobody reads. */
 static long errors(void) {
@@ -290,9 +295,10 @@ static long filters(void) {
 }
 
 static long make(const char *kind) {
+    if (!strcmp(kind, "corks")) return corks(0);
 #define KIND(k) if (!strcmp(kind, #k)) return k();
     KIND(pipes) KIND(unixes) KIND(areas) KIND(sparse) KIND(notify) KIND(epolls) KIND(events) KIND(timers) KIND(timerfds)
-    KIND(messages) KIND(semaphores) KIND(segments) KIND(dirs) KIND(absent) KIND(xattrs) KIND(procs) KIND(links) KIND(corks) KIND(keys) KIND(labels) KIND(headers) KIND(groups)
+    KIND(messages) KIND(semaphores) KIND(segments) KIND(dirs) KIND(absent) KIND(xattrs) KIND(procs) KIND(links) KIND(parted) KIND(keys) KIND(labels) KIND(headers) KIND(groups)
     KIND(errors) KIND(backlog) KIND(filters) KIND(locks)
     errno = EINVAL;
     return -1;

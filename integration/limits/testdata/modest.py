@@ -1,4 +1,4 @@
-# modest.py: locks and connections in numbers that a program has.
+# modest.py: locks, connections and sockets in numbers that a program has.
 import errno
 import fcntl
 import socket
@@ -25,4 +25,5 @@ with open("/tmp/locked", "w") as f:
         a, _ = server.accept()
         ends.append(len(a.recv(20000, socket.MSG_WAITALL)) == 10000)
     print("connections", sum(ends), flush=True)
+    print("sockets", len([socket.socket() for _ in range(200)]), flush=True)
 sys.exit(0)
