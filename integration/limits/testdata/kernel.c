@@ -246,15 +246,19 @@ static long corks(int part) {
 /* parted: the same in sockets that are in no table any more. */
 static long parted(void) { return corks(1); }
 
-/* errors: the ICMP answers of closed ports, which nobody reads. */
+/* errors: the ICMP answers of closed ports, which are kept for whoever asked for them. */
 static long errors(void) {
-    struct sockaddr_in to = {AF_INET, htons(9), {htonl(INADDR_LOOPBACK)}, {0}};
+    struct sockaddr_in four = {AF_INET, htons(9), {htonl(INADDR_LOOPBACK)}, {0}};
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(9), .sin6_addr = IN6ADDR_LOOPBACK_INIT};
     long n = 0;
-    for (int fd; (fd = socket(AF_INET, SOCK_DGRAM, 0)) >= 0;) {
-        int on = 1, large = 1 << 24;
-        setsockopt(fd, SOL_IP, 11 /* IP_RECVERR */, &on, sizeof on);
-        setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &large, sizeof large);
-        for (int i = 0; i < 2000; i++, n++) sendto(fd, block, 500, MSG_DONTWAIT, (void *)&to, sizeof to);
+    for (int i = 0; i < 2; i++) {
+        int on = 1, fd = socket(i ? AF_INET6 : AF_INET, SOCK_DGRAM, 0);
+        if (setsockopt(fd, i ? SOL_IPV6 : SOL_IP, i ? 25 : 11 /* IP_RECVERR */, &on, sizeof on)) return -1;
+        for (int k = 0; k < 100; k++) sendto(fd, block, 500, MSG_DONTWAIT, i ? (void *)&six : (void *)&four, i ? sizeof six : sizeof four);
+        char control[512];
+        struct iovec data = {block, 500};
+        struct msghdr m = {.msg_iov = &data, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+        while (recvmsg(fd, &m, MSG_ERRQUEUE | MSG_DONTWAIT) >= 0) n++;
     }
     return n;
 }
