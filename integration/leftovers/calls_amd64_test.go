@@ -348,6 +348,7 @@ var reasons = []struct {
 	{`supervisor getpeername .*`, false, "Go asks a listener for its peer, and it has none"},
 	{`supervisor (accept4|recvfrom) .*`, false, "of the list of hosts: nothing comes in there, so nobody is reached"},
 	{`supervisor ppoll .*`, false, "whether a last connection waits to be accepted: it is reset then"},
+	{`supervisor (openat|pread64) cgroup.(procs|events) .*`, false, "whether the group is empty, so that the run is over: init's end is waited for then"},
 	{`init getrlimit .*`, false, "init's own room"},
 }
 

@@ -16,6 +16,9 @@ const (
 	dataArg2     = 32
 )
 
+// noCall is the number that a tracer gives to a call which is not to be made.
+const noCall = 0xffffffff
+
 const (
 	retKillProcess = 0x80000000
 	retNoSuchCall  = 0x00050000 | uint32(unix.ENOSYS)
@@ -70,6 +73,7 @@ func waiting(pid uint32) []byte {
 	list = append(list, bpfvm.Insn{Code: bpfvm.JeqK, JT: 1, K: arches[runtime.GOARCH].token})
 	add(bpfvm.RetK, retKillProcess)
 	add(bpfvm.LdAbs, dataNr)
+	unless(bpfvm.JeqK, noCall, retNoSuchCall)
 	unless(bpfvm.JgeK, x32Bit, retKillProcess)
 	for _, nr := range initCalls {
 		unless(bpfvm.JeqK, nr, retAllow)

@@ -64,6 +64,7 @@ func TestForInitAllowsTheListAlone(t *testing.T) {
 		args []uint64
 		want uint32
 	}{
+		{noCall, nil, retNoSuchCall},
 		{unix.SYS_MMAP, []uint64{0, 4096, unix.PROT_READ | unix.PROT_WRITE}, retAllow},
 		{unix.SYS_MMAP, []uint64{0, 4096, unix.PROT_READ | unix.PROT_EXEC}, retNoSuchCall},
 		{unix.SYS_TGKILL, []uint64{1, 3, uint64(unix.SIGURG)}, retAllow},
