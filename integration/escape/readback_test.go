@@ -29,6 +29,8 @@ func weakers(t *testing.T) []weaker {
 		{"seccomp", `Seccomp of the program is "0", not "2"`, []testkit.Edit{{File: "pkg/boxinit/child.go", Old: "	c.Seccomp(\"seccomp\", cfg.Seccomp)\n"}}},
 		{"rlimits", "of the program is", []testkit.Edit{{File: "pkg/boxinit/child.go", Old: `c.Rlimit("rlimits", int(r.Resource), r.Soft, r.Hard)`, New: "_ = r"}}},
 		{"mount read-only", "the mount at / is not read-only", []testkit.Edit{{File: "pkg/mount/apply.go", Old: "return setattr(b.root, o.Attr, true)", New: "return setattr(b.root, wire.NoSuid, true)"}}},
+		{"mount read-only, later", "the mount at / is not read-only", []testkit.Edit{{File: "pkg/boxinit/steps.go", Old: "func enterWorkdir(b *box) error {\n",
+			New: "func enterWorkdir(b *box) error {\n	unix.Nanosleep(&unix.Timespec{Nsec: 3e8}, nil)\n	unix.MountSetattr(unix.AT_FDCWD, \"/\", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})\n"}}},
 		{"mount of /proc", "has not the option hidepid=ptraceable", []testkit.Edit{{File: "pkg/mount/apply.go", Old: `return b.filesystem(o, "proc", options(o.Data))`,
 			New: `return b.filesystem(o, "proc", nil)`}}},
 		{"net namespace", "the net namespace is the host's own", []testkit.Edit{{File: "pkg/launch/spawn.go", Old: " | unix.CLONE_NEWNET"},

@@ -69,6 +69,7 @@ func Steps() []Step {
 		{"loopback", loopback},
 		{"addresses and sockets of the listed hosts", openNetwork},
 		{"mounts", buildRoot},
+		{"report the root", reportRoot},
 		{"landlock ruleset", prepareLandlock},
 		{"quotas", setQuotas},
 		{"working directory", enterWorkdir},
@@ -202,6 +203,13 @@ func buildRoot(b *box) error {
 		}
 	}
 	b.later = b.builder.Later()
+	return nil
+}
+
+// reportRoot lets the supervisor compare the mounts with the plan while init goes on.
+// Nothing is mounted after it.
+func reportRoot(b *box) error {
+	report(b.control, &wire.Report{Type: wire.TypeRooted}, nil)
 	return nil
 }
 

@@ -159,7 +159,7 @@ func TestTrialsAreARuns(t *testing.T) {
 	// These have no host that lacks them, or are of the whole, or of a flag: a run
 	// that is started finds out. Its ids are taken by each trial.
 	left := []string{"take the ids", "terminal", "die with the supervisor", "receive the plan", "working directory", "hand out the artefact directory",
-		"hand out the place of the text", "hand out the way to write to the root", "start program", "report the start", "close descriptors of init"}
+		"hand out the place of the text", "hand out the way to write to the root", "start program", "report the root", "report the start", "close descriptors of init"}
 	for _, s := range steps {
 		if !seen[s] && !slices.Contains(left, s) {
 			t.Errorf("no layer tries the step %q", s)

@@ -11,7 +11,7 @@ import (
 )
 
 // maxReports is how many frames init sends at most, and the end of file.
-const maxReports = 7
+const maxReports = 8
 
 // maxRights is how many descriptors init may send at once: the program's pidfd
 // and its listener, or the three of a text's place. With Network they are

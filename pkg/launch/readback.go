@@ -25,10 +25,12 @@ type ReadBack struct {
 	promised promise
 	limits   []byte // /proc/PID/limits
 	mounts   []byte // /proc/PID/mountinfo of init, whose namespace is the program's
-	filters  int    // of the supervisor itself, which the program inherits
-	threads  int    // of init, for which the program's RLIMIT_NPROC has room
-	exiting  bool   // nothing is left to look at
-	groupErr error  // the limits' groups, or the program's being in them
+	// mountsHeld: they were compared with the plan before, and are what they were.
+	mountsHeld bool
+	filters    int   // of the supervisor itself, which the program inherits
+	threads    int   // of init, for which the program's RLIMIT_NPROC has room
+	exiting    bool  // nothing is left to look at
+	groupErr   error // the limits' groups, or the program's being in them
 }
 
 // promise is what a run was planned to be.
@@ -53,7 +55,7 @@ var namespaces = []string{"user", "mnt", "pid", "net", "ipc", "uts"}
 // supervisor acknowledges, so the PID cannot be another process's.
 func (s *session) readBack(pidfd int) (ReadBack, error) {
 	b := s.box
-	rb := ReadBack{Namespaces: s.namespaces, promised: promise{b.Identity, b.Config.Rlimits, b.Config.Mounts}}
+	rb := ReadBack{Namespaces: s.namespaces, promised: s.promise(), filters: s.ahead.filters}
 	pid, err := pidOf(pidfd)
 	if err != nil {
 		return rb, err
@@ -62,16 +64,14 @@ func (s *session) readBack(pidfd int) (ReadBack, error) {
 	if rb.Status, err = statusOf(proc + "/status"); err != nil {
 		return rb, err
 	}
-	own, err := statusOf("/proc/self/status")
-	if err != nil {
-		return rb, err
+	if s.ahead.err != nil {
+		return rb, s.ahead.err
 	}
-	rb.filters, _ = strconv.Atoi(own["Seccomp_filters"])
 	if rb.limits, err = readProc(proc + "/limits"); err != nil {
 		return rb, err
 	}
 	init := "/proc/" + strconv.Itoa(s.pid)
-	if rb.mounts, err = readProcOf(init+"/mountinfo", 16<<10); err != nil {
+	if err := s.mounts(&rb); err != nil {
 		return rb, err
 	}
 	inits, err := statusOf(init + "/status")
@@ -88,14 +88,14 @@ func (s *session) readBack(pidfd int) (ReadBack, error) {
 	}
 	if b.Group != nil {
 		rb.groupErr = s.groups(proc)
-		rb.Cgroup = b.Group.ReadBack()
+		rb.Cgroup = s.ahead.cgroup
 	}
 	rb.exiting = exiting(proc)
 	return rb, s.nsErr
 }
 
-// groups compares the limits that the kernel holds, and where the program is,
-// with the plan.
+// groups compares where the program is with the plan; of the limits that the kernel
+// holds it is known, see ahead.
 func (s *session) groups(proc string) error {
 	text, err := readProc(proc + "/cgroup")
 	if err == nil {
@@ -105,7 +105,7 @@ func (s *session) groups(proc string) error {
 	if err != nil && !exiting(proc) {
 		return err
 	}
-	return s.box.Group.Verify()
+	return s.ahead.groupErr
 }
 
 // exiting is whether a process has begun to end (PF_EXITING in the flags of
@@ -208,32 +208,43 @@ func readProc(path string) ([]byte, error) { return readProcOf(path, 2<<10) }
 
 // readProcOf is readProc of a file of about that size.
 func readProcOf(path string, size int) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	fd, text, err := openProc(path, size)
+	if err == nil {
+		unix.Close(fd)
 	}
-	defer unix.Close(fd)
+	return text, err
+}
+
+// openProc is readProcOf for who goes on to ask the file.
+func openProc(path string, size int) (fd int, text []byte, err error) {
+	fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return -1, nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
 	buf, n := make([]byte, size), 0
 	for {
 		if n == len(buf) {
 			if n >= maxProc {
-				return nil, &os.PathError{Op: "read", Path: path, Err: unix.EFBIG}
+				err = unix.EFBIG
+				break
 			}
 			buf = append(buf, make([]byte, n)...)
 		}
-		m, err := unix.Read(fd, buf[n:])
+		var m int
+		m, err = unix.Read(fd, buf[n:])
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil {
-			return nil, &os.PathError{Op: "read", Path: path, Err: err}
-		}
-		if m == 0 {
+		if err != nil || m == 0 {
 			break
 		}
 		n += m
 	}
-	return buf[:n], nil
+	if err != nil {
+		unix.Close(fd)
+		return -1, nil, &os.PathError{Op: "read", Path: path, Err: err}
+	}
+	return fd, buf[:n], nil
 }
 
 // pidOf reads the host's PID of a pidfd (Linux 5.4: fdinfo has it).

@@ -56,6 +56,7 @@ type session struct {
 	pid, pidfd int
 	namespaces map[string]string // init's, and why they are not known
 	nsErr      error
+	ahead      ahead
 	control    *os.File
 	events     <-chan message
 	reaped     chan struct{} // closed when init is gone and waited for
@@ -116,6 +117,7 @@ func (s *session) start() error {
 		s.stream()
 	}
 	go s.reap()
+	s.lookAhead()
 	return nil
 }
 
@@ -273,6 +275,10 @@ func (s *session) handle(m message) bool {
 		m.fds = nil
 	case wire.TypeStarted:
 		return s.begin(&m)
+	case wire.TypeRooted:
+		if !s.rooted() {
+			s.abort(wire.ErrMalformed)
+		}
 	case wire.TypeWaits, wire.TypeText:
 		if !s.wait(&m) {
 			s.abort(wire.ErrMalformed)
@@ -384,6 +390,7 @@ func (s *session) drain() {
 
 func (s *session) close() {
 	s.waits.close()
+	s.ahead.table.close()
 	s.box.Init.close()
 	go discard(s.events)
 	close(s.box.Init.done)

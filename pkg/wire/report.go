@@ -24,6 +24,7 @@ const (
 	TypeWaits
 	TypeText
 	TypeRelease
+	TypeRooted
 )
 
 // Report is any message of init's.
@@ -59,7 +60,7 @@ func (r *Report) Encode() []byte {
 
 // DecodeReport is the inverse of Encode.
 func DecodeReport(t Type, b []byte) (*Report, error) {
-	if (t < TypeFailed || t > TypeExited) && (t < TypeReady || t > TypeText || t == TypeIDs) {
+	if (t < TypeFailed || t > TypeExited) && (t < TypeReady || t > TypeRooted || t == TypeIDs || t == TypeRelease) {
 		return nil, ErrMalformed
 	}
 	d := &decoder{b: b}
