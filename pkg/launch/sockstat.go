@@ -81,6 +81,9 @@ func (c *counts) mostTCP() (int64, bool) {
 	return (c.pages+unseen)*int64(os.Getpagesize()) + c.used*2*socketSize + c.waiting*waitSize, true
 }
 
+// others is the sockets that are in no table of TCP's or UDP's.
+func (c *counts) others() int64 { return c.used - c.tcp - c.udp }
+
 // unfinished is what one datagram takes that is not sent yet.
 const unfinished = 1 << 16
 
@@ -96,7 +99,7 @@ func (t *tree) unlisted(c *counts, dir string, l *look) (int64, bool) {
 	if t.packets < 0 || c.packets < t.packets {
 		t.packets = c.packets
 	}
-	n := c.used - c.tcp - c.udp
+	n := c.others()
 	for _, name := range []string{"unix", "netlink"} {
 		if n*mostInSocket() < leastSockets {
 			return 0, true
@@ -106,7 +109,10 @@ func (t *tree) unlisted(c *counts, dir string, l *look) (int64, bool) {
 			return 0, false
 		}
 	}
-	if n <= 0 {
+	// Those that were closed between the two are not unlisted: on a busy host the
+	// look may have waited there.
+	again, ok := countsIn(dir)
+	if n -= max(c.others()-again.others(), 0); n <= 0 || !ok {
 		return 0, true
 	}
 	return n*unfinished + min(n*mostInSocket(), (c.packets-t.packets)*int64(os.Getpagesize())), true

@@ -152,7 +152,7 @@ func TestTCPIsBounded(t *testing.T) {
 // finished, and together what has come for UDP since the start.
 func TestUnlisted(t *testing.T) {
 	page := int64(os.Getpagesize())
-	dir := statDir(t, map[string]string{"unix": "Num RefCount\n1\n2\n3\n", "netlink": "sk Eth\n1\n"})
+	dir := statDir(t, map[string]string{"unix": "Num RefCount\n1\n2\n3\n", "netlink": "sk Eth\n1\n", "sockstat": "sockets: used 112\nTCP: inuse 60 tw 0 mem 0\nUDP: inuse 40 mem 0\n"})
 	all := newTree(0)
 	for _, c := range []struct {
 		c    counts
@@ -164,7 +164,8 @@ func TestUnlisted(t *testing.T) {
 		{counts{used: 109, tcp: 60, udp: 40, packets: 90}, 5 * unfinished},
 		{counts{used: 109, tcp: 60, udp: 40, packets: 92}, 5*unfinished + 2*page},
 		{counts{used: 105, tcp: 60, udp: 40, packets: 1 << 40}, unfinished + mostInSocket()},
-		{counts{used: 99, tcp: 60, udp: 40, packets: 90}, 0}, // some have gone meanwhile
+		{counts{used: 99, tcp: 60, udp: 40, packets: 90}, 0},               // some have come meanwhile
+		{counts{used: 120, tcp: 60, udp: 40, packets: 90}, 8 * unfinished}, // eight have gone
 	} {
 		if got, ok := all.unlisted(&c.c, dir, far()); !ok || got != c.want {
 			t.Errorf("%+v: %d, %v, want %d", c.c, got, ok, c.want)

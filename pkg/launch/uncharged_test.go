@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -181,6 +182,37 @@ func TestThreadEndsWhileLookedAt(t *testing.T) {
 	}
 	if n, ok := newTree(os.Getpid()).filesOf(dir, map[uint64]bool{}); !ok || n != 0 {
 		t.Errorf("%d, %v", n, ok)
+	}
+}
+
+// TestStarved: a thread that runs and has had no CPU is starved, one that has had
+// some, or that waits for something else, is not.
+func TestStarved(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	self := unix.Gettid()
+	starving := false
+	for range 100 { // a tick may pass between two looks
+		starving = starving || starved(self, ticksOf(self))
+	}
+	if !starving || starved(self, ticksOf(self)-1) {
+		t.Errorf("%v", starving)
+	}
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	for runs, _ := stateOf(cmd.Process.Pid); runs; runs, _ = stateOf(cmd.Process.Pid) {
+	}
+	if starved(cmd.Process.Pid, ticksOf(cmd.Process.Pid)) {
+		t.Error("one that waits for its input is taken for starved")
 	}
 }
 
