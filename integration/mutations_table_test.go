@@ -290,6 +290,10 @@ var mutations = []mutation{
 		{"pkg/launch/hold.go", "	return most\n", "	return time.Hour\n"}}},
 	{control: "patience with output that is not taken", pkg: "pkg/sessionclient", fail: []string{"TestOutputNotTaken"}, edits: []edit{
 		{"pkg/sessionclient/replies.go", "if time.Since(since) >= c.held && c.others() {", "if time.Since(since) < 0 {"}}},
+	{control: "a window for each run's output", pkg: "pkg/session", fail: []string{"TestWindow", "TestWindowOfPieces", "TestWrongWindows"}, edits: []edit{
+		{"pkg/session/window.go", "	if !must && (int64(n)", "	if false && (int64(n)"}}},
+	{control: "windows of the Go client", pkg: "pkg/sessionclient", fail: []string{"TestWindow"}, edits: []edit{
+		{"pkg/sessionclient/window.go", "	if !stream || !slices", "	if true || !slices"}}},
 	{control: "own personality", fail: []string{"TestAddressesAreChosenAtRandom"}, edits: []edit{
 		{"pkg/boxinit/child.go", `	c.Add("personality", unix.SYS_PERSONALITY, perLinux)
 `, ""}}},

@@ -22,14 +22,15 @@ import { spawn } from 'node:child_process'
 import { resolve } from 'node:path'
 
 const PROTOCOL = 1
-// How much streamed output of one run may wait until somebody takes it. Then
-// nothing more is read, and the session holds up the program.
+// How much streamed output of one run may wait until somebody takes it. Then the
+// session sends no more of it, which holds up the program.
 const MAX_WAITING = 8 << 20
 // Of a result that is no output: limits, layers, hosts, the names of artifacts.
 const MAX_REST = 64 << 20
 const MAX_STDERR = 64 << 10
-// How long a run of which nothing is taken may hold up the replies of others: the
-// program chooses how much it writes, and must not choose what else is answered.
+// A session that knows no windows is not read on then. How long a run of which nothing
+// is taken may hold up the replies of others: the program chooses how much it writes,
+// and must not choose what else is answered.
 const PATIENCE_MS = 10_000
 const START_MS = 60_000
 const END_MS = 30_000
@@ -336,6 +337,8 @@ export class Run {
   #reply
   #failure
   #stream
+  #window // of a session that knows windows: it sends no more than has room here
+  #taken = { pieces: 0, bytes: 0 } // and not yet told to the session
   #full = 0 // since when nothing was taken
   #givenUp = false
   static patience = PATIENCE_MS
@@ -344,6 +347,24 @@ export class Run {
     this.#core = core
     this.id = id
     this.#stream = stream
+    const { features, limits } = core.hello
+    if (stream && features.includes('window')) this.#window = { bytes: Math.min(limits.window_bytes, MAX_WAITING), pieces: limits.window_pieces }
+  }
+
+  /** @internal */
+  get held() { return { bytes: this.#waiting + this.#taken.bytes, pieces: this.#pieces.length + this.#taken.pieces } }
+
+  /** @internal */
+  get window() { return this.#window?.bytes }
+
+  // Room is given back some at a time: a line for each piece would cost more than the piece.
+  #give(pieces, bytes) {
+    const taken = this.#taken
+    taken.pieces += pieces
+    taken.bytes += bytes
+    if (!this.#window || (taken.pieces * 4 < this.#window.pieces && taken.bytes * 4 < this.#window.bytes)) return
+    this.#core.more(this.id, taken.pieces)
+    this.#taken = { pieces: 0, bytes: 0 }
   }
 
   get done() { return this.#reply !== undefined || this.#failure !== undefined }
@@ -386,6 +407,7 @@ export class Run {
         if (piece) {
           this.#waiting -= piece.data.length
           this.#full = 0
+          this.#give(1, piece.data.length)
           this.#core.flow()
           yield piece
         } else if (this.#givenUp) {
@@ -423,6 +445,7 @@ export class Run {
   /** @internal */
   drop() {
     this.#dropping = true
+    this.#give(this.#pieces.length, this.#waiting)
     this.#pieces = []
     this.#waiting = 0
     this.#core.flow()
@@ -436,7 +459,7 @@ export class Run {
 
   /** @internal */
   put(piece) {
-    if (this.#dropping) return
+    if (this.#dropping) return this.#give(1, piece.data.length)
     this.#pieces.push(piece)
     this.#waiting += piece.data.length
     this.#changed()
@@ -529,7 +552,7 @@ class Core {
       this.#greeted?.()
       return
     }
-    if (reply.type === 'error' && reply.to === 'cancel') return // the run was quicker
+    if (reply.type === 'error' && ['cancel', 'more'].includes(reply.to)) return // the run was quicker
     const run = this.#runs.get(reply.id)
     switch (reply.type) {
       case 'result':
@@ -603,7 +626,8 @@ class Core {
 
   async submit(fields, stream) {
     const id = String(++this.#next)
-    const line = JSON.stringify({ type: 'run', id, ...fields, output: stream ? 'stream' : 'collect' })
+    const run = new Run(this, id, Boolean(stream))
+    const line = JSON.stringify({ type: 'run', id, ...fields, output: stream ? 'stream' : 'collect', window: run.window })
     const length = Buffer.byteLength(line)
     if (length > this.hello.limits.line_bytes) {
       // The session could not say whose it was.
@@ -611,7 +635,6 @@ class Core {
     }
     if (this.#dead) throw this.#closed()
     if (this.#closing) throw new SessionClosed('the session is closed')
-    const run = new Run(this, id, Boolean(stream))
     this.#runs.set(id, run)
     this.#keep()
     this.#child.stdin.write(line + '\n')
@@ -625,6 +648,10 @@ class Core {
 
   cancel(id) {
     if (this.#runs.has(id)) this.#child.stdin.write(JSON.stringify({ type: 'cancel', id }) + '\n')
+  }
+
+  more(id, pieces) {
+    if (this.#runs.has(id) && !this.#closing) this.#child.stdin.write(JSON.stringify({ type: 'more', id, pieces }) + '\n')
   }
 
   async close() {
@@ -667,9 +694,9 @@ export class Session {
 
   /**
    * Start a run, with what run() takes, and do not wait for its end. Of a streamed
-   * one 8 MiB wait until they are taken; past that the program is held up. When
-   * others wait for replies behind it, and nothing is taken for 10 s, it is
-   * cancelled: Canceled.
+   * one 8 MiB wait until they are taken; past that the program is held up, and
+   * nobody else. A session without the feature window holds up others too: when
+   * nothing is taken for 10 s, the run is cancelled there: Canceled.
    */
   async submit(fields) {
     const { stream = false, signal, onOutput, ...what } = given('what submit() takes', fields)

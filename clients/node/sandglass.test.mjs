@@ -228,23 +228,29 @@ test('a session that is killed', async () => {
 test('output that nobody takes', async () => {
   const box = await session({ maxRunning: 2, timeout: '2m' })
   const run = await box.submit({ command: ['sh', '-c', 'yes | head -c 12000000'], stream: true, options: { outputLimit: '16m' } })
-  while (!run.full) await new Promise((later) => setTimeout(later, 10))
+  await filled(run)
   await new Promise((later) => setTimeout(later, 2000))
   assert.ok(!run.done) // without the bound it would all be here, and the run over
   let length = 0
   for await (const piece of run) length += piece.data.length
   assert.equal(length, 12000000)
   const left = await box.submit({ command: ['sh', '-c', 'yes | head -c 12000000'], stream: true, options: { outputLimit: '16m' } })
-  while (!left.full) await new Promise((later) => setTimeout(later, 10))
+  await filled(left)
   await box.close()
 })
+
+// Whether as much waits as may: the next piece may be too large for the rest.
+async function filled(run) {
+  const full = () => run.full || (run.window && (run.held.bytes > (8 << 20) - (64 << 10) || run.held.pieces >= 1024))
+  while (!full()) await new Promise((later) => setTimeout(later, 10))
+}
 
 // A run whose output fills all there is, of which one piece was taken.
 async function flooded(box) {
   const run = await box.submit({ command: ['sh', '-c', 'exec yes abc'], stream: true, outputLimit: '10g', timeout: '1h' })
   const pieces = run[Symbol.asyncIterator]()
   await pieces.next()
-  while (!run.full) await new Promise((later) => setTimeout(later, 10))
+  await filled(run)
   return [run, pieces]
 }
 
@@ -256,8 +262,34 @@ async function answers(box, run = box.run({ command: ['echo', 'hi'] })) {
   clearTimeout(timer)
 }
 
-test('a stream that is left, or that nobody reads, holds up nobody', async (t) => {
+// The binary as one that knows no windows.
+function old(name) {
+  const path = join(dir, name)
+  writeFileSync(path, `#!/bin/sh\n${process.env.SANDGLASS} "$@" | { read -r hello; echo "$hello" | sed 's/,"window"//'; exec cat; }\n`, { mode: 0o755 })
+  return path
+}
+
+test('a stream that nobody reads holds up its own program alone', async (t) => {
   const box = await session({ maxRunning: 2 })
+  t.after(() => { sandglass.Run.patience = 10_000; return box.close() })
+  sandglass.Run.patience = 1 // for a session that knows no windows
+  const [run, pieces] = await flooded(box)
+  for (let n = 0; n < 3; n++) await answers(box)
+  for (let length = 0; length < 20_000_000;) { // more than the window: room comes back
+    const { value, done } = await pieces.next()
+    assert.ok(!done)
+    length += value.data.length
+  }
+  run.cancel()
+  await assert.rejects(run.result(), (e) => e instanceof sandglass.Canceled && e.message === 'the run was cancelled')
+  // What is dropped gives its room back too.
+  const left = await box.submit({ command: ['sh', '-c', 'yes | head -c 12000000'], stream: true, outputLimit: '16m', timeout: '1h' })
+  await filled(left)
+  assert.equal((await left.result()).raw.stdout.kept, 12_000_000)
+})
+
+test('a stream that is left, or that nobody reads, holds up nobody for long where there are no windows', async (t) => {
+  const box = await session({ binary: old('old'), maxRunning: 2 })
   t.after(() => { sandglass.Run.patience = 10_000; return box.close() })
   sandglass.Run.patience = Infinity
   for (const way of ['cancel', 'cancel by another', 'break']) {

@@ -45,10 +45,11 @@ __all__ = ["Artifact", "AsyncRun", "AsyncSession", "Busy", "Canceled", "Failed",
 PROTOCOL = 1
 
 # How much streamed output of one run may wait here until somebody takes it. Then
-# nothing more is read, and the session holds up the program.
+# the session sends no more of it, which holds up the program.
 _MAX_WAITING = 8 << 20
-# How long a run of which nothing is taken may hold up the replies of others: the
-# program chooses how much it writes, and must not choose what else is answered.
+# A session that knows no windows is not read on then. How long a run of which nothing
+# is taken may hold up the replies of others: the program chooses how much it writes,
+# and must not choose what else is answered.
 _PATIENCE = 10.0
 # Of a result that is no output: limits, layers, hosts, the names of artifacts.
 _MAX_REST = 64 << 20
@@ -452,6 +453,27 @@ class _Lines:
         return len(self._held)
 
 
+class _Window:
+    """What was taken of a run's output, and is not yet told to the session: it sends no
+    more than has room here. Room is given back some at a time, since a line for each
+    piece would cost more than the piece."""
+
+    def __init__(self, core: _Core, id: str) -> None:
+        limits = core.hello["limits"]
+        self.size = min(int(limits["window_bytes"]), _MAX_WAITING)
+        self._most = int(limits["window_pieces"])
+        self._core, self._id = core, id
+        self._pieces = self._bytes = 0
+
+    def taken(self, pieces: int, length: int) -> None:
+        """By who has the run's lock, or by the reader of one that is forgotten."""
+        self._pieces += pieces
+        self._bytes += length
+        if self._pieces * 4 >= self._most or self._bytes * 4 >= self.size:
+            self._core.more(self._id, self._pieces)
+            self._pieces = self._bytes = 0
+
+
 class Run:
     """One run of a Session. Iterating it gives its output as it comes, if it was submitted
     with stream=True; leaving that loop before the end cancels the run."""
@@ -460,6 +482,7 @@ class Run:
         self.id = id
         self._core = core
         self._stream = stream
+        self._window = _Window(core, id) if stream and "window" in core.hello["features"] else None
         self._changed = threading.Condition()
         self._pieces: Deque[Output] = collections.deque()
         self._waiting = 0
@@ -473,6 +496,9 @@ class Run:
     def __del__(self) -> None:
         with self._changed:
             self._changed.notify_all()  # a reader that waits for room goes on
+        # The program goes on, and nobody will take these. The window is the reader's now.
+        if self._window is not None and self._pieces:
+            self._core.more(self.id, len(self._pieces))
 
     @property
     def done(self) -> bool:
@@ -529,8 +555,13 @@ class Run:
         piece = self._pieces.popleft()
         self._waiting -= len(piece.data)
         self._full = None
+        self._taken(1, len(piece.data))
         self._changed.notify_all()
         return piece
+
+    def _taken(self, pieces: int, length: int) -> None:
+        if self._window is not None:
+            self._window.taken(pieces, length)
 
     def _canceled(self, result: Optional[Result]) -> Canceled:
         return Canceled("nobody took the run's output for %g s, and other runs waited for it: it was cancelled" % _PATIENCE, result,
@@ -549,6 +580,7 @@ class Run:
     def _drop(self) -> None:
         with self._changed:
             self._dropping = True
+            self._taken(len(self._pieces), self._waiting)
             self._pieces.clear()
             self._waiting = 0
             self._changed.notify_all()
@@ -567,7 +599,9 @@ class Run:
                 return False
             self._given_up = self._dropping = True
             self._core.cancel(self.id)
-        if not self._dropping:
+        if self._dropping:
+            self._taken(1, len(piece.data))
+        else:
             self._pieces.append(piece)
             self._waiting += len(piece.data)
         self._notify()
@@ -592,7 +626,7 @@ class _Core:
         self.hello: Dict[str, Any] = {}
         self._lock = threading.RLock()
         # Weak: what is written by a run that the caller has forgotten is dropped.
-        self._runs: Dict[str, weakref.ref[Run]] = {}
+        self._runs: Dict[str, Tuple[weakref.ref[Run], Optional[_Window]]] = {}
         self._next = 0
         self._dead: Optional[SandglassError] = None
         self._closing = False
@@ -656,23 +690,23 @@ class _Core:
             self.hello = reply
             self._greeted.set()
             return
-        if kind == "error" and reply.get("to") == "cancel":
+        if kind == "error" and reply.get("to") in ("cancel", "more"):
             return  # the run was quicker
         if kind in ("result", "error"):
             if "id" not in reply:
                 raise ProtocolError("an error that is about no run: %s" % reply["error"])
             with self._lock:
-                ref = self._runs.pop(reply["id"], None)
-            run = ref and ref()
+                known = self._runs.pop(reply["id"], None)
+            run = known and known[0]()
             if run is not None:
                 run._end(reply)
         elif kind == "output":
             with self._lock:
-                ref = self._runs.get(reply["id"])
-            if ref is not None:
-                self._give(ref, Output(reply["stream"], _data(reply)))
+                known = self._runs.get(reply["id"])
+            if known is not None:
+                self._give(*known, Output(reply["stream"], _data(reply)))
 
-    def _give(self, ref: weakref.ref[Run], piece: Output) -> None:
+    def _give(self, ref: weakref.ref[Run], window: Optional[_Window], piece: Output) -> None:
         """Waits for room, without being one that remembers the run."""
         run = ref()
         while run is not None:
@@ -684,6 +718,8 @@ class _Core:
                 if ref() is not None:
                     changed.wait(0.25)  # others may have come meanwhile
             run = ref()
+        if window is not None:
+            window.taken(1, len(piece.data))
 
     def _ended(self, failure: Optional[SandglassError], cut: bool) -> None:
         """The last reply has been read: everybody who waits is told."""
@@ -712,7 +748,7 @@ class _Core:
         return SessionClosed(": ".join([what] + (errors or said[-3:])), hints, code)
 
     def _alive(self) -> List[Run]:
-        return [run for run in (ref() for ref in self._runs.values()) if run is not None]
+        return [run for run in (ref() for ref, _ in self._runs.values()) if run is not None]
 
     def _die(self, failure: SandglassError) -> None:
         with self._lock:
@@ -760,7 +796,8 @@ class _Core:
             self._next += 1
             run = Run(self, str(self._next), stream)
         try:
-            line = json.dumps({"type": "run", "id": run.id, **request, "output": "stream" if stream else "collect"}, allow_nan=False).encode()
+            line = json.dumps({"type": "run", "id": run.id, **request, "output": "stream" if stream else "collect",
+                               **({"window": run._window.size} if run._window else {})}, allow_nan=False).encode()
         except (TypeError, ValueError) as e:
             raise RequestError("the request is not JSON: %s" % e) from None
         if len(line) > self.hello["limits"]["line_bytes"]:
@@ -772,7 +809,7 @@ class _Core:
                 raise SessionClosed(self._dead.message, self._dead.hints)
             if self._closing:
                 raise SessionClosed("the session is closed")
-            self._runs[run.id] = weakref.ref(run)
+            self._runs[run.id] = weakref.ref(run), run._window
             self._requests.put(line + b"\n")
         return run
 
@@ -780,6 +817,11 @@ class _Core:
         with self._lock:
             if id in self._runs:
                 self._requests.put(b'{"type":"cancel","id":"%s"}\n' % id.encode())
+
+    def more(self, id: str, pieces: int) -> None:
+        """Without a lock: the end of a run that is forgotten comes anywhere."""
+        if id in self._runs:
+            self._requests.put(b'{"type":"more","id":"%s","pieces":%d}\n' % (id.encode(), pieces))
 
     def close(self) -> None:
         if os.getpid() != self._pid:
@@ -898,8 +940,8 @@ class Session:
     def submit(self, *, stream: bool = False, **request: Any) -> Run:
         """Start a run, with the arguments of run(), and do not wait for it. Of a
         streamed one 8 MiB wait until they are taken; past that the program is held
-        up. When others wait for replies behind it, and nothing is taken for 10 s,
-        it is cancelled: Canceled."""
+        up, and nobody else. A session without the feature window holds up others too:
+        when nothing is taken for 10 s, the run is cancelled there: Canceled."""
         return self._core.submit(_request(**request), stream)
 
     def run(self, *, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Sequence[str]] = None,

@@ -246,19 +246,27 @@ class Ends(unittest.TestCase):
         """Nothing is read past the bound, and an end comes all the same."""
         box = session(max_running=2)
         run = box.submit(command=["sh", "-c", "yes | head -c 12000000"], stream=True, output_limit="16m", timeout="2m")
-        with run._changed:
-            self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
+        self.filled(run)
         with run._changed:  # without the bound it would all be here, and the run over
             self.assertFalse(run._changed.wait_for(lambda: run.done, 2))
-        self.assertLess(run._waiting, sandglass._MAX_WAITING + (64 << 10))
+        self.assertLessEqual(run._waiting, sandglass._MAX_WAITING)
         self.assertEqual(sum(len(p.data) for p in run), 12000000)
         run = box.submit(command=["sh", "-c", "yes | head -c 12000000"], stream=True, output_limit="16m", timeout="2m")
-        with run._changed:
-            self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
+        self.filled(run)
         box.close()
         self.assertEqual(box._core._process.returncode, 0)
 
     FLOOD = dict(command=["sh", "-c", "exec yes abc"], stream=True, output_limit="10g", timeout="1h")
+
+    def filled(self, run):
+        """As much waits as may: the next piece may be too large for the rest."""
+        def full():
+            w = run._window  # what was taken of it is not given back yet
+            return (run._waiting + (w._bytes if w else 0) > sandglass._MAX_WAITING - (64 << 10)
+                    or w is not None and len(run._pieces) + w._pieces >= 1024)
+
+        with run._changed:
+            self.assertTrue(run._changed.wait_for(full, 60))
 
     def flooded(self, box, take=1):
         """A run whose output fills all there is, and an iterator that has taken some of it."""
@@ -266,9 +274,13 @@ class Ends(unittest.TestCase):
         pieces = iter(run)
         for _ in range(take):
             next(pieces)
-        with run._changed:
-            self.assertTrue(run._changed.wait_for(lambda: run._waiting >= sandglass._MAX_WAITING, 60))
+        self.filled(run)
         return run, pieces
+
+    def without_windows(self, box):
+        """The session as one that knows none."""
+        box._core.hello["features"].remove("window")
+        return box
 
     def answers(self, box):
         run = box.submit(command=["echo", "hi"])
@@ -277,7 +289,7 @@ class Ends(unittest.TestCase):
     def test_stream_that_is_left(self):
         """Whatever a caller does who wants no more of a stream, others are answered."""
         for way in ("cancel", "cancel by another", "break", "del"):
-            with self.subTest(way), session(max_running=2) as box:
+            with self.subTest(way), self.without_windows(session(max_running=2)) as box:
                 patience, sandglass._PATIENCE = sandglass._PATIENCE, 1e9
                 self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
                 run, pieces = self.flooded(box, take=0 if way == "del" else 1)
@@ -300,8 +312,34 @@ class Ends(unittest.TestCase):
                 with self.assertRaises(sandglass.Canceled):
                     run.result(wait=60)
 
-    def test_stream_that_nobody_reads(self):
+    def test_stream_holds_up_itself_alone(self):
         with session(max_running=2) as box:
+            patience, sandglass._PATIENCE = sandglass._PATIENCE, 0.001  # for a session that knows no windows
+            self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
+            run, pieces = self.flooded(box)
+            for _ in range(3):
+                self.answers(box)
+            length = 0
+            while length < 20000000:  # more than the window: room comes back
+                length += len(next(pieces).data)
+            run.cancel()
+            with self.assertRaisesRegex(sandglass.Canceled, "^the run was cancelled$"):
+                run.result(wait=60)
+
+    def test_stream_that_is_dropped(self):
+        """What nobody will take gives its room back, and the program goes on to its end."""
+        long = dict(command=["sh", "-c", "yes | head -c 12000000"], stream=True, output_limit="16m", timeout="1h")
+        with session(max_running=1) as box:
+            run = box.submit(**long)
+            self.filled(run)
+            self.assertEqual(run.result(wait=60).raw["stdout"]["kept"], 12000000)
+            run = box.submit(**long)
+            self.filled(run)
+            del run
+            self.answers(box)
+
+    def test_stream_that_nobody_reads(self):
+        with self.without_windows(session(max_running=2)) as box:
             patience, sandglass._PATIENCE = sandglass._PATIENCE, 0.5
             self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
             run, pieces = self.flooded(box)
@@ -456,6 +494,7 @@ class Async(unittest.TestCase):
         patience, sandglass._PATIENCE = sandglass._PATIENCE, 1e9
         self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
         async with sandglass.AsyncSession(flags=FLAGS, max_running=2) as box:
+            box._core.hello["features"].remove("window")
             for way in ("cancel", "break", "del"):
                 run = await box.submit(**flood)
                 if way == "break":

@@ -235,6 +235,16 @@ func (d *decoder) scalar(what string) (string, error) {
 	return "", d.fail(what + " is neither a string, a number, true nor false")
 }
 
+// whole reads a whole number, written as one.
+func (d *decoder) whole(what string, least, most int64) (int64, error) {
+	s := d.word()
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || !isNumber(s) || n < least || n > most {
+		return 0, d.fail(what + " is no whole number from " + strconv.FormatInt(least, 10) + " to " + strconv.FormatInt(most, 10))
+	}
+	return n, nil
+}
+
 // word reads what can be a number or a literal.
 func (d *decoder) word() string {
 	d.space()

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/base64"
 	"io"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -24,7 +25,8 @@ const (
 	TooLarge    Code = "too_large"    // the line is longer than hello's line_bytes
 	UnknownType Code = "unknown_type" // of request
 	DuplicateID Code = "duplicate_id" // a run with this id has no last reply yet
-	UnknownID   Code = "unknown_id"   // cancel: no run has this id, or it had its last reply
+	UnknownID   Code = "unknown_id"   // cancel and more: no run has this id, or it had its last reply
+	NotSent     Code = "not_sent"     // more: of pieces that are not on their way
 	Busy        Code = "busy"         // too many wait, or they hold too much memory
 	Refused     Code = "refused"      // as sandglass run would have: nothing was run
 	Canceled    Code = "canceled"     // by a cancel, before it was started
@@ -80,7 +82,8 @@ func (c *Config) hello() []byte {
 	m.number(`,"limits":{"line_bytes":`, MaxLine).number(`,"held_bytes":`, MaxHeld)
 	m.number(`,"running":`, c.Running).number(`,"queued":`, c.Queued)
 	m.number(`,"collect_bytes":`, MaxCollected).number(`,"inline_bytes":`, policy.MaxKept).number(`,"files":`, policy.MaxFiles)
-	m.list(`},"features":`, []string{"cancel", "stream", "files", "artifacts"})
+	m.number(`,"window_bytes":`, MaxWindow).number(`,"window_pieces":`, WindowPieces)
+	m.list(`},"features":`, []string{"cancel", "stream", "files", "artifacts", "window"})
 	m.list(`,"languages":`, c.Languages)
 	if len(c.Warm) > 0 {
 		m.warm(c.Warm)
@@ -123,7 +126,7 @@ func (p *problem) line() []byte {
 
 // refused is the reply to a run that was refused, or to a request that is wrong.
 func refused(id, to string, err error) *problem {
-	if to != typeRun && to != typeCancel {
+	if !slices.Contains(requestTypes, to) {
 		to = "" // any text of any length
 	}
 	p := &problem{id: id, to: to, code: Malformed, what: err.Error()}

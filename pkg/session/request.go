@@ -13,7 +13,10 @@ import (
 const (
 	typeRun    = "run"
 	typeCancel = "cancel"
+	typeMore   = "more"
 )
+
+var requestTypes = []string{typeRun, typeCancel, typeMore}
 
 // request is one line of the client's.
 type request struct {
@@ -21,7 +24,9 @@ type request struct {
 	id   string
 	policy.Request
 	stdin  []byte
-	stream bool // output is sent as it comes
+	stream bool  // output is sent as it comes
+	window int64 // in bytes, 0 for none
+	pieces int64 // that a more gives back
 
 	given []string // the fields, to tell those that the type has not
 }
@@ -62,6 +67,10 @@ func (r *request) field(name string, d *decoder) (known bool, err error) {
 		err = r.readOutput(d)
 	case "artifacts":
 		err = r.readArtifacts(d)
+	case "window":
+		r.window, err = d.whole(name, minWindow, MaxWindow)
+	case "pieces":
+		r.pieces, err = d.whole(name, 1, WindowPieces)
 	default:
 		return false, nil
 	}
@@ -114,12 +123,18 @@ func (r *request) check(d *decoder) error {
 	switch {
 	case r.kind == "":
 		return d.fail("the field type is missing")
-	case r.kind != typeRun && r.kind != typeCancel:
+	case !slices.Contains(requestTypes, r.kind):
 		return nil // told apart by its reply
 	case r.id == "":
 		return d.fail("the field id is missing")
 	case r.kind == typeCancel && len(r.given) > 2:
 		return d.fail("a cancel has no other fields than type and id")
+	case r.kind == typeMore && (len(r.given) > 3 || has("pieces") == 0):
+		return d.fail("a more has the fields type, id and pieces")
+	case r.kind == typeRun && has("pieces") > 0:
+		return d.fail("pieces is for a more")
+	case has("window") > 0 && !r.stream:
+		return d.fail("a window is for a run whose output is stream")
 	case r.kind == typeRun && has("command", "code", "file") != 1:
 		return d.fail("a run has one of the fields command, code and file")
 	case has("stdin", "stdin_base64") == 2:

@@ -21,6 +21,8 @@ type run struct {
 	ctx  context.Context
 	stop context.CancelFunc // nil while it waits
 
+	credit *window // of its output
+
 	over bool // its last line is out; guarded by the writer's turn
 
 	outputs        [2]*output

@@ -183,11 +183,13 @@ func (s *server) take(line []byte) {
 	case err != nil:
 		p = refused(req.id, req.kind, err)
 	case req.kind == typeRun:
-		p = s.accept(&run{server: s, request: req, size: int64(len(line))})
+		p = s.accept(&run{server: s, request: req, size: int64(len(line)), credit: newWindow(req.window)})
 	case req.kind == typeCancel:
 		p = s.cancel(req.id)
+	case req.kind == typeMore:
+		p = s.more(&req)
 	default:
-		p = &problem{id: req.id, code: UnknownType, what: "there is no request of the type " + quote(req.kind) + ": run, cancel"}
+		p = &problem{id: req.id, code: UnknownType, what: "there is no request of the type " + quote(req.kind) + ": run, cancel, more"}
 	}
 	if p != nil {
 		s.reply(p)

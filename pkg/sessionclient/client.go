@@ -57,8 +57,9 @@ const patience = 60 * time.Second
 // How long a session that has not said hello may take to end when it is told to.
 const leaving = 5 * time.Second
 
-// How long a run whose output is not taken may hold up the replies of others: the
-// program chooses how much it writes, and must not choose what else is answered.
+// How long a run whose output is not taken may hold up the replies of others, in a
+// session that knows no windows: the program chooses how much it writes, and must
+// not choose what else is answered.
 const held = 10 * time.Second
 
 // Client is one session. Its methods may be called from many goroutines.
@@ -85,6 +86,7 @@ type Client struct {
 // run is one that has no last reply yet.
 type run struct {
 	id      string
+	window  *window // nil for none
 	pieces  chan Output
 	stop    <-chan struct{} // closed when the caller has cancelled it
 	gone    chan struct{}   // closed when nobody takes pieces any more
@@ -143,13 +145,15 @@ func Start(ctx context.Context, o Options) (*Client, error) {
 // nil error whatever the program did; an error is an *Error, or the session's end,
 // or ctx's, which cancels the run. output gets each piece as it comes, from this
 // goroutine, and the result has none then. While it does not return, 1 MiB waits;
-// then the program is held up, and the session's other replies wait. When there are
-// others, and it has not returned for 10 seconds, this run is cancelled.
+// then the program is held up, and nobody else. A session without the feature
+// "window" holds up its other replies too; when there are others there, and output
+// has not returned for 10 seconds, this run is cancelled.
 func (c *Client) Run(ctx context.Context, q Request, output func(Output)) (result.Result, error) {
 	if err := context.Cause(ctx); err != nil {
 		return result.Result{}, err
 	}
-	r := &run{pieces: make(chan Output, 16), stop: ctx.Done(), gone: make(chan struct{}), lost: make(chan struct{}), done: make(chan struct{})}
+	w, room := c.window(output != nil)
+	r := &run{window: w, pieces: make(chan Output, room), stop: ctx.Done(), gone: make(chan struct{}), lost: make(chan struct{}), done: make(chan struct{})}
 	defer close(r.gone)
 	if err := c.submit(q, r, output != nil); err != nil {
 		return result.Result{}, err
@@ -160,6 +164,7 @@ func (c *Client) Run(ctx context.Context, q Request, output func(Output)) (resul
 		select {
 		case p := <-r.pieces:
 			output(p)
+			c.taken(r, len(p.Data))
 		case <-r.done:
 			over = true
 		}
@@ -194,7 +199,7 @@ func (c *Client) submit(q Request, r *run, stream bool) error {
 	c.next++
 	r.id = strconv.Itoa(c.next)
 	c.mu.Unlock()
-	line, err := q.line(r.id, stream)
+	line, err := q.line(r.id, stream, r.window.size())
 	if err != nil {
 		return &Error{Code: "malformed", What: err.Error()}
 	}

@@ -135,7 +135,7 @@ func TestRequestLine(t *testing.T) {
 		`{"type":"run","id":"1","lang":"sh","file":"/x","args":["b"],"env":{"A":"b"},"files":[{"path":"p","base64":""},{"path":"q","from":"/q","executable":true}],"artifacts":{"dir":"/d","force":true}}`: {
 			Lang: "sh", File: "/x", Args: []string{"b"}, Env: map[string]string{"A": "b"}, Files: []File{{Path: "p"}, {Path: "q", From: "/q", Exec: true}}, Out: "/d", Force: true},
 	} {
-		if line, err := q.line("1", false); err != nil || string(line) != want+"\n" {
+		if line, err := q.line("1", false, 0); err != nil || string(line) != want+"\n" {
 			t.Errorf("%s, %v\nwant %s", line, err, want)
 		}
 	}
@@ -151,12 +151,12 @@ func TestRequestText(t *testing.T) {
 		"any list": {"volume": []any{"/a:/b", bad}}, "named": {"workdir": named(bad)}, "named list": {"volume": []named{bad}},
 	} {
 		q := Request{Command: []string{"true"}, Options: options}
-		if line, err := q.line("1", false); err == nil {
+		if line, err := q.line("1", false, 0); err == nil {
 			t.Errorf("%s: %s", name, line)
 		}
 	}
 	good := Request{Command: []string{"true"}, Options: map[string]any{"workdir": "/\u00e9", "cpus": 0.5, "pty": true, "volume": []string{"/a:/b"}, "none": nil}}
-	if _, err := good.line("1", false); err != nil {
+	if _, err := good.line("1", false, 0); err != nil {
 		t.Error(err)
 	}
 }

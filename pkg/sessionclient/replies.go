@@ -106,7 +106,7 @@ func (c *Client) take(r *reply) error {
 		}
 		c.give(run, p)
 	case "result", "error":
-		if r.Type == "error" && r.To == "cancel" {
+		if r.Type == "error" && (r.To == "cancel" || r.To == "more") {
 			return nil // the run was quicker
 		}
 		if run == nil {

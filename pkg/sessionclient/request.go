@@ -51,6 +51,7 @@ type (
 		Files     []wireFile        `json:"files,omitempty"`
 		Options   map[string]any    `json:"options,omitempty"`
 		Output    string            `json:"output,omitempty"`
+		Window    int64             `json:"window,omitempty"`
 		Artifacts *wireArtifacts    `json:"artifacts,omitempty"`
 	}
 	wireFile struct {
@@ -66,8 +67,9 @@ type (
 	}
 )
 
-// line is the request as it is sent.
-func (q *Request) line(id string, stream bool) ([]byte, error) {
+// line is the request as it is sent, with the window of a run that streams, if it
+// has one.
+func (q *Request) line(id string, stream bool, window int64) ([]byte, error) {
 	w := wireRequest{Type: "run", ID: id, Command: q.Command, Lang: q.Lang, File: q.File, Args: q.Args, Env: q.Env, Options: q.Options}
 	if !q.valid() {
 		// encoding/json would put another text in its place.
@@ -90,7 +92,7 @@ func (q *Request) line(id string, stream bool) ([]byte, error) {
 		w.Files = append(w.Files, wf)
 	}
 	if stream {
-		w.Output = "stream"
+		w.Output, w.Window = "stream", window
 	}
 	if q.Inline != 0 || q.Out != "" {
 		w.Artifacts = &wireArtifacts{q.Inline, q.Out, q.Force}
