@@ -495,6 +495,10 @@ var mutations = []mutation{
 		{"pkg/sandbox/held.go", "h.frame != a.frame || ", ""}}},
 	{control: "no text for what was killed", pkg: "session", fail: []string{"TestWarmMemberIsDying"}, edits: []edit{
 		{"pkg/launch/hold.go", "	return doomed(w.proc)", "	return false"}}},
+	{control: "no time of the program's before its execve", pkg: "session", fail: []string{"TestWarmClockBeginsAtTheExec"}, edits: []edit{
+		{"pkg/launch/release.go", "	s.timer.Reset(setupTime)\n	return nil\n", "	s.timer.Reset(s.box.Timeout)\n	return nil\n"}}},
+	{control: "what executed nothing is run elsewhere", pkg: "session", fail: []string{"TestWarmDiesBeforeTheExec"}, edits: []edit{
+		{"pkg/launch/run.go", "	s.waits.begun(s.cause != \"\" || s.failed != nil || s.end.Stats.OOMKills > 0)\n", "	s.waits.begun(true)\n"}}},
 	{control: "CPU time until the release", pkg: "session", fail: []string{"TestWarmLimitsBeginAtTheRelease"}, edits: []edit{
 		{"pkg/launch/release.go", "		w.base = s.watch.spent(s.pid)\n", "		w.base = time.Hour\n"}}},
 	{control: "a result after the last process", pkg: "pkg/cgroup", fail: []string{"TestCloseKills"}, edits: []edit{

@@ -17,14 +17,14 @@ func TestProtocolDocument(t *testing.T) {
 	for typ, name := range map[wire.Type]string{
 		wire.TypeConfig: "Config", wire.TypeAck: "Ack", wire.TypeFailed: "Failed", wire.TypeNotStarted: "NotStarted",
 		wire.TypeStarted: "Started", wire.TypeExited: "Exited", wire.TypeFiles: "Files", wire.TypeReady: "Ready", wire.TypeTerminal: "Terminal", wire.TypeNetwork: "Network",
-		wire.TypeIDs: "IDs", wire.TypeWaits: "Waits", wire.TypeText: "Text", wire.TypeRelease: "Release",
+		wire.TypeIDs: "IDs", wire.TypeWaits: "Waits", wire.TypeText: "Text", wire.TypeRelease: "Release", wire.TypeRooted: "Rooted", wire.TypeExecutes: "Executes",
 	} {
 		if row := fmt.Sprintf("\n| %d | %s |", typ, name); strings.Count(text, row) != 1 {
 			t.Errorf("no row %q", row)
 		}
 	}
-	if n := strings.Count(text, " | to init | ") + strings.Count(text, " | to supervisor | "); n != 14 {
-		t.Errorf("%d frames, want 14", n)
+	if n := strings.Count(text, " | to init | ") + strings.Count(text, " | to supervisor | "); n != 16 {
+		t.Errorf("%d frames, want 16", n)
 	}
 	for o, code := range map[result.Outcome]int{
 		result.Timeout: result.ExitTimeout, result.CPUTime: result.ExitTimeout, result.Refused: result.ExitRefused,

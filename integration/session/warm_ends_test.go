@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"sandglass/internal/testkit"
+	"sandglass/pkg/result"
 
 	"golang.org/x/sys/unix"
 )
@@ -88,5 +89,97 @@ func TestWarmMemberIsDying(t *testing.T) {
 		}
 		c.in.Close()
 		c.p.Wait() // it may say that they end while they wait
+	}
+}
+
+// stopped opens a session with one sandbox for any program, whose init is stopped: as if
+// it took its time to put the files of a request in their place.
+func stopped(t *testing.T, flags ...string) (c *client, init int) {
+	t.Helper()
+	c = openWarm(t, testkit.AsRoot(t), "command=1", append([]string{"--max-running", "2"}, flags...)...)
+	init = idle(t, c)[0]
+	signal(t, init, unix.SIGSTOP)
+	return c, init
+}
+
+// given waits until the one sandbox has been given out, and another takes its place.
+func given(t *testing.T, c *client) {
+	t.Helper()
+	testkit.Eventually(t, "the next is there", func() bool { return len(idle(t, c)) == 2 })
+}
+
+func signal(t *testing.T, pid int, sig unix.Signal) {
+	t.Helper()
+	if err := unix.Kill(pid, sig); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWarmClockBeginsAtTheExec: what init does with a request is no time of its
+// program's, as in a run that is made for it.
+func TestWarmClockBeginsAtTheExec(t *testing.T) {
+	testkit.Requires(t, "root")
+	c, init := stopped(t)
+	c.sh("slow", "echo x", `,"options":{"timeout":"1s"}`)
+	given(t, c)
+	c.sh("clock", "sleep 1.2", `,"options":{"timeout":"1m"}`)
+	c.ended("clock")
+	signal(t, init, unix.SIGCONT)
+	if r := c.ended("slow"); !r.Warm || r.Stdout.Text != "x\n" || r.WallMS >= 1000 {
+		t.Errorf("%+v", r)
+	}
+	c.sh("limit", "sleep 1000", `,"options":{"timeout":"0.3s"}`)
+	if r := c.want("result", "limit").Result; r.Outcome != result.Timeout || r.WallMS < 300 {
+		t.Errorf("%+v", r)
+	}
+	c.close()
+}
+
+// TestWarmWordsComeTogether: a program that has begun and ended, and its sandbox with it,
+// before the session looks at any of that has its whole output.
+func TestWarmWordsComeTogether(t *testing.T) {
+	testkit.Requires(t, "root")
+	for range 5 { // what is looked at first is chance
+		c, init := stopped(t)
+		c.sh("1", "echo x", "")
+		given(t, c)
+		signal(t, c.p.PID(), unix.SIGSTOP)
+		signal(t, init, unix.SIGCONT)
+		testkit.Eventually(t, "its end", func() bool { return testkit.Dead(init) })
+		signal(t, c.p.PID(), unix.SIGCONT)
+		if r := c.ended("1"); !r.Warm || r.Stdout.Text != "x\n" {
+			t.Errorf("%+v", r)
+		}
+		c.close()
+	}
+}
+
+// TestWarmDiesBeforeTheExec: a request whose sandbox ends when it has the request, and
+// has executed nothing of it, has another sandbox, once.
+func TestWarmDiesBeforeTheExec(t *testing.T) {
+	testkit.Requires(t, "root")
+	for name, victim := range map[string]func(init int) int{
+		"program": func(init int) int { return testkit.Children(t, init)[0] }, "init": func(init int) int { return init },
+	} {
+		dir := testkit.Dir(t)
+		if err := os.Chmod(dir, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		c, init := stopped(t, "-v", dir+":/data:rw")
+		c.sh("1", "echo x >>/data/ran; cat", `,"stdin":"in","files":[{"path":"a","text":"b"}]`)
+		given(t, c)
+		pid := victim(init)
+		signal(t, pid, unix.SIGKILL)
+		testkit.Eventually(t, "its end", func() bool { return testkit.Dead(pid) })
+		if pid != init {
+			signal(t, init, unix.SIGCONT)
+		}
+		if r := c.ended("1"); r.Stdout.Text != "in" {
+			t.Errorf("%s: %+v", name, r)
+		}
+		if ran, err := os.ReadFile(dir + "/ran"); err != nil || string(ran) != "x\n" {
+			t.Errorf("%s: it was run so often: %q, %v", name, ran, err)
+		}
+		c.close()
 	}
 }

@@ -33,6 +33,14 @@ func (b *box) awaitRelease() error {
 	if err := refuseOwnExe(r.Paths); err != nil {
 		return err
 	}
+	var status unix.WaitStatus
+	var usage unix.Rusage
+	if pid, _ := unix.Wait4(b.pid, &status, unix.WNOHANG, &usage); pid == b.pid {
+		b.exited(status, usage) // without Executes: it has run nothing
+	}
+	// Before the execve, and with the moment: the program could keep init from the CPUs,
+	// and its own clock from starting.
+	report(b.control, &wire.Report{Type: wire.TypeExecutes, At: uint64(time.Now().UnixNano())}, nil)
 	return b.waiting.Exec(r.Paths, r.Argv, r.Env)
 }
 

@@ -28,12 +28,18 @@ func (b *box) wait() {
 			b.fail("start program", err)
 		}
 	}
+	b.exited(status, usage)
+}
+
+// exited tells of the program's end, which is init's.
+func (b *box) exited(status unix.WaitStatus, usage unix.Rusage) {
 	report(b.control, &wire.Report{
 		Type:     wire.TypeExited,
 		Status:   uint32(status),
 		UserUS:   micros(usage.Utime),
 		SystemUS: micros(usage.Stime),
 	}, nil)
+	os.Exit(0)
 }
 
 // limitUntil is when the program's time is up, if it begins now.

@@ -66,3 +66,28 @@ func (s *session) answer(m *message) bool {
 	m.fds = m.fds[:1]
 	return s.box.Denials.Start(listener) == nil
 }
+
+// meetTime bounds the wait for init's word of a start that was seen already. With 64
+// runs at once on two CPUs init has waited for more than a second for its turn.
+const meetTime = 5 * time.Second
+
+// meet waits for that word where the program passed a limit before it came: what
+// is read back then is all that vouches for the program's controls, and once it
+// is killed there is nothing to read. Init sends the word without waiting for
+// the program, so this is the moment until a busy host lets it run. It says whether
+// that took too long.
+func (s *session) meet() (inVain bool) {
+	late := time.NewTimer(meetTime)
+	defer late.Stop()
+	for s.started.IsZero() && s.failed == nil && s.cause == "" && s.events != nil && s.waits.release == nil {
+		select {
+		case m, ok := <-s.events:
+			s.take(m, ok)
+		case <-late.C:
+			return true
+		case <-s.reaped:
+			return false
+		}
+	}
+	return false
+}

@@ -101,6 +101,9 @@ type waits struct {
 	proc    string // where the host's /proc has it
 
 	used time.Duration // CPU time of the tree until the release
+
+	told *Release  // who waits to hear whether the program has begun
+	sent time.Time // when init was told what to execute
 }
 
 func (w *waits) close() {

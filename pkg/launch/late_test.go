@@ -21,3 +21,20 @@ func TestInitLimit(t *testing.T) {
 		}
 	}
 }
+
+// TestBetween: the moment that init tells is one between the release and its being told.
+func TestBetween(t *testing.T) {
+	first := time.Now()
+	last := first.Add(time.Second)
+	for at, want := range map[time.Time]time.Duration{
+		time.Unix(0, first.UnixNano()+1e8): 1e8,
+		time.Unix(0, first.UnixNano()-1):   0,
+		time.Unix(0, last.UnixNano()+1):    time.Second,
+		time.Unix(0, -1<<63):               0,
+		time.Unix(0, 1<<63-1):              time.Second,
+	} {
+		if got := between(first, at, last).Sub(first); got != want {
+			t.Errorf("%v: %v after the release, want %v", at, got, want)
+		}
+	}
+}

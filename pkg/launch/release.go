@@ -34,12 +34,43 @@ func (s *session) release(r *Release) {
 		return
 	}
 	s.done = r.Done
-	r.taken <- true
+	s.waits.told = r
+	if b.programWaits() {
+		s.waits.begun(true)
+	}
 }
 
-// giveInit sends init what the program's process is to execute. The program's time,
-// its usage and its limits count from here on: everything else was done, and looked
-// at, while it waited.
+// begun answers whether the program has, or the run is over without: its verdict is the
+// run's then. Otherwise nothing was executed, and it may be run elsewhere.
+func (w *waits) begun(yes bool) {
+	if w.told != nil {
+		w.told.taken <- yes
+		w.told = nil
+	}
+}
+
+// executes takes the word that the files are at their place and the program is being
+// executed: its clock starts. It was sent before that, so that no program holds it up,
+// and says when, so that a busy host does not.
+func (s *session) executes(m *message) bool {
+	if s.waits.told == nil || s.box.programWaits() || !s.started.IsZero() {
+		s.abort(wire.ErrMalformed)
+		return false
+	}
+	s.started = between(s.waits.sent, time.Unix(0, int64(m.report.At)), time.Now())
+	s.stream()
+	s.waits.begun(true)
+	return true
+}
+
+// between is the moment at, as far as it can be: init says it.
+func between(first, at, last time.Time) time.Time {
+	since := min(max(at.Sub(first), 0), last.Sub(first))
+	return first.Add(since)
+}
+
+// giveInit sends init what the program's process is to execute. Everything else was
+// done, and looked at, while it waited.
 func (s *session) giveInit(r *Release) error {
 	c, from := &s.box.Config, &r.Box.Config
 	c.Paths, c.Argv, c.Env = from.Paths, from.Argv, from.Env
@@ -59,11 +90,10 @@ func (s *session) giveInit(r *Release) error {
 	if err := send(s.control, wire.Frame(wire.TypeRelease, rel.Encode())); err != nil {
 		return err
 	}
-	// Init puts the files in their place and executes the program at once, and says
-	// nothing of that: its time is the program's too, unlike in an ordinary run.
-	s.started = time.Now()
-	s.timer.Reset(s.box.Timeout)
-	s.stream()
+	// Init puts the files in their place: as in an ordinary run that is no time of the
+	// program's.
+	s.waits.sent = time.Now()
+	s.timer.Reset(setupTime)
 	return nil
 }
 

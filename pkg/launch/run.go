@@ -43,6 +43,7 @@ func Run(ctx context.Context, b *Box) *Ending {
 	}
 	s.supervise(ctx)
 	s.finish()
+	s.waits.begun(s.cause != "" || s.failed != nil || s.end.Stats.OOMKills > 0)
 	s.leave()
 	return s.end
 }
@@ -202,34 +203,9 @@ func (s *session) supervise(ctx context.Context) {
 func (s *session) take(m message, ok bool) {
 	if !ok {
 		s.events = nil
-	} else if s.handle(m) {
+	} else if s.handle(m) && s.cause == "" { // else it is the kill's
 		s.timer.Reset(s.box.Timeout)
 	}
-}
-
-// meetTime bounds the wait for init's word of a start that was seen already. With 64
-// runs at once on two CPUs init has waited for more than a second for its turn.
-const meetTime = 5 * time.Second
-
-// meet waits for that word where the program passed a limit before it came: what
-// is read back then is all that vouches for the program's controls, and once it
-// is killed there is nothing to read. Init sends the word without waiting for
-// the program, so this is the moment until a busy host lets it run. It says whether
-// that took too long.
-func (s *session) meet() (inVain bool) {
-	late := time.NewTimer(meetTime)
-	defer late.Stop()
-	for s.started.IsZero() && s.failed == nil && s.cause == "" && s.events != nil && s.waits.release == nil {
-		select {
-		case m, ok := <-s.events:
-			s.take(m, ok)
-		case <-late.C:
-			return true
-		case <-s.reaped:
-			return false
-		}
-	}
-	return false
 }
 
 // handle takes one message and says whether the program has started.
@@ -244,6 +220,8 @@ func (s *session) handle(m message) bool {
 		return false
 	}
 	switch m.report.Type {
+	case wire.TypeExecutes:
+		return s.executes(&m)
 	case wire.TypeFailed, wire.TypeNotStarted:
 		if s.cause == "" || s.broken != nil { // else it failed because we killed it
 			s.failed = m.report
@@ -331,9 +309,9 @@ func (s *session) finish() {
 		e.Error, e.Hints = livesOn, []string{findIt}
 		return
 	}
-	s.unused()
 	now := time.Now() // a caller that reads slowly is no time of the program's
 	s.drain()
+	s.unused() // the last words may be that it has begun, and ended
 	if s.box.Denials != nil {
 		s.box.Denials.Stop()
 	}

@@ -25,6 +25,7 @@ const (
 	TypeText
 	TypeRelease
 	TypeRooted
+	TypeExecutes
 )
 
 // Report is any message of init's.
@@ -42,6 +43,8 @@ type Report struct {
 	Status   uint32 // Exited: wait status as wait4(2) gives it
 	UserUS   uint64 // Exited: CPU time of the program and the children it waited for
 	SystemUS uint64
+
+	At uint64 // Executes: when, in ns of the clock on the wall
 }
 
 // Encode is the body of a report frame.
@@ -55,18 +58,19 @@ func (r *Report) Encode() []byte {
 	e.uint(uint64(r.Status))
 	e.uint(r.UserUS)
 	e.uint(r.SystemUS)
+	e.uint(r.At)
 	return e.b
 }
 
 // DecodeReport is the inverse of Encode.
 func DecodeReport(t Type, b []byte) (*Report, error) {
-	if (t < TypeFailed || t > TypeExited) && (t < TypeReady || t > TypeRooted || t == TypeIDs || t == TypeRelease) {
+	if (t < TypeFailed || t > TypeExited) && (t < TypeReady || t > TypeExecutes || t == TypeIDs || t == TypeRelease) {
 		return nil, ErrMalformed
 	}
 	d := &decoder{b: b}
 	r := &Report{
 		Type: t, Step: d.string(), Errno: d.uint32(), Path: d.string(),
-		Landlock: d.uint32(), IPv6: d.bool(), Status: d.uint32(), UserUS: d.uint(), SystemUS: d.uint(),
+		Landlock: d.uint32(), IPv6: d.bool(), Status: d.uint32(), UserUS: d.uint(), SystemUS: d.uint(), At: d.uint(),
 	}
 	if err := d.end(); err != nil {
 		return nil, err

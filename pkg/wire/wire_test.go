@@ -171,6 +171,7 @@ func TestReports(t *testing.T) {
 		{Type: TypeExited, Status: 9, UserUS: 1, SystemUS: 2},
 		{Type: TypeWaits},
 		{Type: TypeText},
+		{Type: TypeExecutes, At: 1 << 62},
 	} {
 		got, err := DecodeReport(want.Type, want.Encode())
 		if err != nil || *got != want {
