@@ -70,7 +70,7 @@ func observe(p *policy.Parsed, log *learn.Log) (int, *sandbox.Result) {
 		return refuseInto(p, err, sink), &sandbox.Result{Outcome: result.Refused}
 	}
 	defer term.leave()
-	until := untilSignal(term.leave)
+	until := newSignals(term.leave)
 	defer until.stop()
 	res, _, err := supervise(p, until, term, sandbox.Spec{Spec: p.Spec, Outside: outside.New, Observe: log.Observe})
 	return finish(p, &res, err, sink), &res

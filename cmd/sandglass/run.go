@@ -29,7 +29,7 @@ func runCommand(args []string) int {
 		return refuseInto(&p, err, sink)
 	}
 	defer term.leave()
-	until := untilSignal(term.leave)
+	until := newSignals(term.leave)
 	defer until.stop()
 	res, sig, err := supervise(&p, until, term, sandbox.Spec{Spec: p.Spec, Outside: outside.New})
 	code := finish(&p, &res, err, sink)
@@ -47,7 +47,10 @@ func supervise(p *policy.Parsed, until *signals, term *tty, spec sandbox.Spec) (
 	if p.JSON {
 		spec.Stdout, spec.Stderr = &stdout, &stderr
 	}
-	spec.Abort = until.second
+	spec.Abort, spec.Guard = until.second, until.catch
+	if term != nil {
+		until.catch() // the terminal is not as it was
+	}
 	term.join(&spec)
 	res, err = runSpec(until.ctx, spec)
 	term.leave() // before a line of ours is printed there

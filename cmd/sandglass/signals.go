@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -21,6 +22,7 @@ type signals struct {
 	ch     chan os.Signal
 	cancel context.CancelFunc
 	last   func() // before an end with nothing cleaned up, nil for nothing
+	once   sync.Once
 }
 
 // stop is for the end of a command. The signals stay caught, and do nothing any
@@ -32,15 +34,15 @@ func (s *signals) stop() { s.cancel() }
 // sandglass before it has cleaned up and said what became of the run. It ignores
 // those that would stop it.
 func untilSignal(last func()) *signals {
+	s := newSignals(last)
+	s.catch()
+	return s
+}
+
+// newSignals is untilSignal for who calls catch when there is something to clean up.
+func newSignals(last func()) *signals {
 	s := &signals{last: last, second: make(chan struct{}), ch: make(chan os.Signal, 1)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		// nohup(1) has SIGHUP ignored, and a shell without job control the SIGINT of
-		// what it starts in the background: a Notify would undo that.
-		if !signal.Ignored(sig) {
-			signal.Notify(s.ch, sig)
-		}
-	}
 	// A reader that went away (sandglass run … | head) must not kill sandglass
 	// before it has cleaned up: the write fails instead, and the program meets
 	// the SIGPIPE.
@@ -50,8 +52,22 @@ func untilSignal(last func()) *signals {
 	// Ignored and not caught: a read would try again for ever, so it is EIO. Init
 	// gives itself and the program the default (see launch's initCalls).
 	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)
-	go s.listen()
 	return s
+}
+
+// catch begins to catch. For each signal Go's runtime wakes a thread and waits for
+// it, which together takes as long as the planning of a small run.
+func (s *signals) catch() {
+	s.once.Do(func() {
+		for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+			// nohup(1) has SIGHUP ignored, and a shell without job control the SIGINT of
+			// what it starts in the background: a Notify would undo that.
+			if !signal.Ignored(sig) {
+				signal.Notify(s.ch, sig)
+			}
+		}
+		go s.listen()
+	})
 }
 
 func (s *signals) listen() {

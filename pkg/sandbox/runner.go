@@ -134,6 +134,9 @@ func (r *runner) cgroupOptions(id string) cgroup.Options {
 }
 
 func (r *runner) cgroup(ctx context.Context) error {
+	if r.spec.Guard != nil {
+		r.spec.Guard()
+	}
 	r.cpus = cpus.Take(cpus.Count(r.spec.Limits.MilliCPU), os.Getpid()+int(serial.Load()))
 	limits := r.plan.Cgroup
 	limits.CPUs = r.cpus.String()

@@ -48,6 +48,10 @@ type Spec struct {
 	// Abort ends the collection for Spec.Out when it is closed. Without it only
 	// the collection's own limits do, once ctx has ended the program.
 	Abort <-chan struct{}
+	// Guard, which may be nil, is called before anything is made that would stay
+	// when this process was killed. A command begins to catch signals there: until
+	// then one ends it, and init with it, while init starts.
+	Guard func()
 	// Observe has every system call of the program reported, by number and
 	// registers, and whether it was refused; Seccomp must be the default profile.
 	// It is called from one goroutine, and not after Run has returned.
