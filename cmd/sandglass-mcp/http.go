@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"sandglass/internal/refusal"
@@ -55,12 +56,13 @@ func serveHTTP(ctx context.Context, o *options, t *tools) error {
 		return refusal.Newf("mcp: --http %s: %v", refusal.Word(o.http), err).Hint("sandglass mcp --http 127.0.0.1:8080")
 	}
 	s := &http.Server{
-		Handler:           &guard{o: o, token: sha256.Sum256(token), next: t.streamable(), calls: &t.calls},
+		Handler:           &guard{o: o, token: sha256.Sum256(token), next: t.streamable(), tools: t},
+		ConnContext:       withPlace,
 		ReadHeaderTimeout: headerTime, IdleTimeout: keptTime, MaxHeaderBytes: headerBytes,
 	}
 	fmt.Fprintf(os.Stderr, "sandglass: mcp at http://%s%s\n", l.Addr(), endpoint)
 	end := make(chan error, 1)
-	go func() { end <- s.Serve(&fewConnections{Listener: l, free: make(chan struct{}, maxConnections)}) }()
+	go func() { end <- s.Serve(newPlaces(l, maxConnections)) }()
 	select {
 	case err := <-end:
 		return err
@@ -78,12 +80,9 @@ func serveHTTP(ctx context.Context, o *options, t *tools) error {
 // streamable is the protocol itself. A session that is idle ends, and there are
 // never more than maxSessions.
 func (t *tools) streamable() http.Handler {
-	return mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server {
-		n := 0
-		for range t.server.Sessions() {
-			n++
-		}
-		if n >= maxSessions {
+	return mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+		// It is asked for the server of every request, and some begin no session.
+		if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !t.sessions.room(t.server) {
 			return nil // answered with 400
 		}
 		return t.server
@@ -133,10 +132,11 @@ type guard struct {
 	o     *options
 	token [sha256.Size]byte
 	next  http.Handler
-	calls *calls
+	tools *tools
 }
 
-func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (g *guard) ServeHTTP(to http.ResponseWriter, r *http.Request) {
+	w := timely{to}
 	refuse := func(code int, why string) {
 		// Who is not let in keeps no place either.
 		w.Header().Set("Connection", "close")
@@ -160,10 +160,10 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // pass reads the body first, in bounded time and memory. A deadline of the whole
 // request would end calls that run longer.
-func (g *guard) pass(w http.ResponseWriter, r *http.Request) {
+func (g *guard) pass(w timely, r *http.Request) {
 	c := http.NewResponseController(w)
 	c.SetReadDeadline(time.Now().Add(bodyTime))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, messageBytes))
+	body, err := io.ReadAll(http.MaxBytesReader(w.ResponseWriter, r.Body, messageBytes))
 	if err != nil {
 		code := http.StatusBadRequest
 		if tooLarge := new(http.MaxBytesError); errors.As(err, &tooLarge) {
@@ -173,8 +173,18 @@ func (g *guard) pass(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.SetReadDeadline(time.Time{})
+	if text := bytes.TrimSpace(body); len(text) > 0 {
+		if _, _, err := decode(text); err == errID { // whatever else is wrong the SDK says
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			w.Write(problem(nil, jsonrpc.CodeInvalidRequest, err.Error()))
+			return
+		}
+	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	defer g.calls.enter(r)()
+	defer occupy(r)()
+	defer g.tools.calls.enter(r)()
+	defer g.tools.sessions.enter(r, g.tools.server)()
 	g.next.ServeHTTP(w, r)
 }
 
@@ -213,34 +223,4 @@ func (g *guard) knows(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(given[0], " ")
 	sum := sha256.Sum256([]byte(token))
 	return strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare(sum[:], g.token[:]) == 1
-}
-
-// fewConnections has a bound of connections; more wait to be accepted.
-type fewConnections struct {
-	net.Listener
-	free chan struct{}
-}
-
-func (f *fewConnections) Accept() (net.Conn, error) {
-	f.free <- struct{}{}
-	c, err := f.Listener.Accept()
-	if err != nil {
-		<-f.free
-		return nil, err
-	}
-	return &oneConnection{Conn: c, free: f.free, once: make(chan struct{}, 1)}, nil
-}
-
-type oneConnection struct {
-	net.Conn
-	free, once chan struct{}
-}
-
-func (c *oneConnection) Close() error {
-	select {
-	case c.once <- struct{}{}:
-		<-c.free
-	default:
-	}
-	return c.Conn.Close()
 }

@@ -89,10 +89,11 @@ type artifact struct {
 
 // tools are the server, for any number of clients.
 type tools struct {
-	o      *options
-	box    *box
-	server *mcp.Server
-	calls  calls
+	o        *options
+	box      *box
+	server   *mcp.Server
+	calls    calls
+	sessions sessions
 }
 
 func newTools(o *options, b *box, languages []string) (*tools, error) {

@@ -32,19 +32,23 @@ type wire struct {
 	stopped  chan struct{} // closed by stop
 	overdue  chan struct{} // closed when calls were open for grace after the last message
 	closed   chan struct{}
-	once     struct{ stop, close sync.Once }
+	once     struct{ stop, close, greet sync.Once }
 
 	writing sync.Mutex // one message at a time
 
 	mu      sync.Mutex
-	open    map[jsonrpc.ID]string // the methods of calls that have no answer
-	changed chan struct{}         // has a token when open has changed
+	open    map[jsonrpc.ID]owed // the calls that have no answer
+	changed chan struct{}       // has a token when open has changed
+	version string              // of the protocol, "" before initialize is answered
+
+	asked   bool          // initialize was read; pump's alone
+	greeted chan struct{} // closed when it is answered
 }
 
 func newWire(in io.Reader, out io.Writer, grace time.Duration) *wire {
 	w := &wire{
 		out: out, grace: grace, why: io.EOF, messages: make(chan jsonrpc.Message), read: make(chan struct{}), stopped: make(chan struct{}),
-		overdue: make(chan struct{}), closed: make(chan struct{}), open: map[jsonrpc.ID]string{}, changed: make(chan struct{}, 1),
+		overdue: make(chan struct{}), closed: make(chan struct{}), open: map[jsonrpc.ID]owed{}, changed: make(chan struct{}, 1), greeted: make(chan struct{}),
 	}
 	go w.pump(lines.New(in, messageBytes))
 	return w
@@ -75,32 +79,36 @@ func (w *wire) pump(from *lines.Reader) {
 			w.refuse(nil, jsonrpc.CodeParseError, "the line is not JSON")
 			continue
 		}
-		list, err := decode(bytes.Clone(line)) // the next line comes into its place
+		list, batch, err := decode(bytes.Clone(line)) // the next line comes into its place
+		if err == nil && batch && !w.batches() {
+			err = errors.New("there are no batches from protocol " + noBatches + " on: each message has a line of its own")
+		}
 		if err != nil {
 			w.refuse(idOf(line), jsonrpc.CodeInvalidRequest, err.Error())
 			continue
 		}
-		for _, m := range list {
-			if !w.pass(m) {
-				return
-			}
+		if !w.passAll(list, batch) {
+			return
 		}
 	}
 }
 
-// pass hands on one message, unless its answer could not be told from another's.
-func (w *wire) pass(m jsonrpc.Message) bool {
+// pass hands on one message, unless its answer could not be told from another's. The
+// answer goes to b, nil for a line of its own.
+func (w *wire) pass(m jsonrpc.Message, b *batch) bool {
 	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		w.mu.Lock()
 		_, twice := w.open[r.ID]
 		if !twice {
-			w.open[r.ID] = r.Method
+			w.open[r.ID] = owed{r.Method, b}
 		}
 		w.mu.Unlock()
+		b.expect()
 		if twice {
-			w.refuse(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a call with the id %.64q is not answered yet", fmt.Sprint(r.ID.Raw())))
+			w.reply(b, problem(nil, jsonrpc.CodeInvalidRequest, fmt.Sprintf("a call with the id %.64q is not answered yet", fmt.Sprint(r.ID.Raw()))))
 			return true
 		}
+		w.asked = w.asked || r.Method == "initialize"
 	}
 	select {
 	case w.messages <- m:
@@ -108,47 +116,24 @@ func (w *wire) pass(m jsonrpc.Message) bool {
 	case <-w.stopped:
 	case <-w.closed:
 	}
-	if r, ok := m.(*jsonrpc.Request); ok {
+	if r, ok := m.(*jsonrpc.Request); ok && r.IsCall() {
 		w.answered(r.ID) // never: it was not accepted
+		w.reply(b, nil)
 	}
 	return false
 }
 
-// answered has a call owe nothing.
-func (w *wire) answered(id jsonrpc.ID) {
+// answered has a call owe nothing, and says what it did.
+func (w *wire) answered(id jsonrpc.ID) (o owed) {
 	w.mu.Lock()
+	o = w.open[id]
 	delete(w.open, id)
 	w.mu.Unlock()
 	select {
 	case w.changed <- struct{}{}:
 	default:
 	}
-}
-
-// decode reads a message, or a batch of them, as old clients may send it: each is
-// answered by itself. One that is wrong has the whole batch refused.
-func decode(line []byte) (list []jsonrpc.Message, err error) {
-	if line[0] != '[' {
-		m, err := jsonrpc.DecodeMessage(line)
-		return []jsonrpc.Message{m}, err
-	}
-	d := json.NewDecoder(bytes.NewReader(line))
-	d.Token() // the bracket
-	for d.More() {
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return nil, err
-		}
-		m, err := jsonrpc.DecodeMessage(raw)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, m)
-	}
-	if len(list) == 0 {
-		return nil, errors.New("the batch is empty")
-	}
-	return list, nil
+	return o
 }
 
 // idOf is the id of what was meant for a call, nil for none: its sender waits for an
@@ -170,14 +155,7 @@ func idOf(line []byte) any {
 // refuse answers what is no message. A write that fails is a reader that has gone,
 // which main watches for.
 func (w *wire) refuse(id any, code int64, what string) {
-	b, err := json.Marshal(struct {
-		Version string        `json:"jsonrpc"`
-		ID      any           `json:"id"`
-		Error   jsonrpc.Error `json:"error"`
-	}{"2.0", id, jsonrpc.Error{Code: code, Message: what}})
-	if err == nil {
-		w.put(b)
-	}
+	w.put(problem(id, code, what))
 }
 
 func (w *wire) put(b []byte) error {
@@ -223,19 +201,28 @@ func (w *wire) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (w *wire) owes() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.ContainsFunc(slices.Collect(maps.Values(w.open)), func(method string) bool { return method != "subscriptions/listen" })
+	return slices.ContainsFunc(slices.Collect(maps.Values(w.open)), func(o owed) bool { return o.method != "subscriptions/listen" })
 }
 
 // Write sends a message. The id is free before its reader can know.
 func (w *wire) Write(_ context.Context, m jsonrpc.Message) error {
 	b, err := jsonrpc.EncodeMessage(m)
-	if r, ok := m.(*jsonrpc.Response); ok {
-		w.answered(r.ID)
+	r, ok := m.(*jsonrpc.Response)
+	if !ok {
+		if err != nil {
+			return err
+		}
+		return w.put(b)
 	}
+	o := w.answered(r.ID)
 	if err != nil {
+		w.reply(o.batch, nil)
 		return err
 	}
-	return w.put(b)
+	if o.method == "initialize" {
+		w.greet(r)
+	}
+	return w.reply(o.batch, b)
 }
 
 // stop has no more messages taken; what is open is answered still.

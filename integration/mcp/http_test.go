@@ -40,6 +40,12 @@ const initialize = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"pro
 // send returns the status and the body.
 func (r request) send(t *testing.T, url string) (int, string) {
 	t.Helper()
+	resp, text := r.answer(t, url)
+	return resp.StatusCode, text
+}
+
+func (r request) answer(t *testing.T, url string) (*http.Response, string) {
+	t.Helper()
 	base := strings.TrimSuffix(url, "/mcp")
 	req, err := http.NewRequestWithContext(t.Context(), r.method, base+r.path, strings.NewReader(r.body))
 	if err != nil {
@@ -60,7 +66,7 @@ func (r request) send(t *testing.T, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return resp.StatusCode, string(text)
+	return resp, string(text)
 }
 
 func with(more ...string) http.Header {
@@ -101,6 +107,8 @@ func TestWhoMayCall(t *testing.T) {
 		{post("", with("Origin", "https://good.example.org.evil.example.org")), 403},
 		{post("", with("Origin", "https://good.example.org", "Origin", "https://evil.example.org")), 403},
 		{request{"POST", "/mcp", "", strings.Repeat(" ", 9<<20), with()}, 413},
+		{request{"POST", "/mcp", "", strings.Replace(initialize, `"id":1`, `"id":1.5`, 1), with()}, 400},
+		{request{"POST", "/mcp", "", "[" + initialize + "]", with("Mcp-Protocol-Version", "2025-06-18")}, 400},
 		{post("", with()), 200},
 		{post("localhost:1", with()), 200},
 		{post("[::1]", with()), 200},
@@ -113,18 +121,33 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
-// TestBoundsOfClients: sessions and connections have a bound, and who holds
-// connections without the token does not keep others out for good.
+// TestBoundsOfClients: sessions and connections have a bound, and who holds all of
+// them keeps nobody out: the idlest gives way, and one that is used stays.
 func TestBoundsOfClients(t *testing.T) {
 	url, _ := server(t, testkit.AsUser(t))
-	open := request{"POST", "/mcp", "", initialize, with()}
-	for i := range 64 {
-		if code, text := open.send(t, url); code != 200 {
-			t.Fatalf("session %d: %d %s", i, code, text)
+	used := overHTTP(t, url)
+	for range 2 {
+		if err := used.Ping(t.Context(), nil); err != nil {
+			t.Fatal(err)
 		}
 	}
-	if code, text := open.send(t, url); code != 400 {
-		t.Errorf("session 65: %d %s", code, text)
+	open := request{"POST", "/mcp", "", initialize, with()}
+	var ids []string
+	for i := range 2 * 64 {
+		resp, text := open.answer(t, url)
+		if resp.StatusCode != 200 {
+			t.Fatalf("session %d: %d %s", i, resp.StatusCode, text)
+		}
+		ids = append(ids, resp.Header.Get("Mcp-Session-Id"))
+	}
+	for i, want := range map[int]int{0: 404, 2*64 - 64: 404, 2*64 - 63: 200, 2*64 - 1: 200} { // 63 and the one that is used
+		ping := request{"POST", "/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, with("Mcp-Session-Id", ids[i])}
+		if code, text := ping.send(t, url); code != want {
+			t.Errorf("session %d: %d, want %d: %s", i, code, want, text)
+		}
+	}
+	if err := used.Ping(t.Context(), nil); err != nil {
+		t.Errorf("a session that is used gave way to those that are not: %v", err)
 	}
 	http.DefaultClient.CloseIdleConnections()
 	address := strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/mcp")
@@ -140,7 +163,7 @@ func TestBoundsOfClients(t *testing.T) {
 		}
 		held = append(held, c)
 	}
-	if code, _ := (request{"GET", "/mcp", "", "", nil}).send(t, url); code != 401 { // when the first have had their time
+	if code, _ := (request{"GET", "/mcp", "", "", nil}).send(t, url); code != 401 {
 		t.Errorf("%d", code)
 	}
 	if _, err := held[0].Read(make([]byte, 1)); err == nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -78,13 +79,14 @@ func TestHostileLines(t *testing.T) {
 		strings.Repeat("[", 100_000), strings.Repeat("x", 8<<20+1),
 		runOf("2", "echo twice"),
 		`{"jsonrpc":"2.0","id":99,"result":{}}`, // an answer to nothing
-		`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]`,
+		`[{"jsonrpc":"2.0","id":"a","method":"ping"},{"jsonrpc":"2.0","id":"b","method":"ping"}]`, // 2025-06-18 has none
+		`{"jsonrpc":"2.0","id":1.5,"method":"ping"}`, `{"jsonrpc":"2.0","id":9007199254740995,"method":"ping"}`, `{"jsonrpc":"2.0","id":null,"method":"ping"}`,
 		`{"jsonrpc":"2.0","id":7,"method":"nosuch"}`,
 		runOf("8", "echo eight; exit 3"),
 	}
 	got, nobodys := scripted(t, strings.Join(lines, "\n"), "--max-running", "1")
 	for id, want := range map[string]string{
-		"1": "answered", "2": "exited 0 two\n", "4": "-32600 invalid message version tag", "9007199254740993": "-32600 ", "a": "answered", "b": "answered",
+		"1": "answered", "2": "exited 0 two\n", "4": "-32600 invalid message version tag", "9007199254740993": "-32600 ", "9007199254740995": "-32600 the id is neither", "1.5": "-32600 the id is neither",
 		"7": "-32601 ", "8": "exited 3 eight\n",
 	} {
 		if !strings.HasPrefix(got[id], want) {
@@ -101,9 +103,56 @@ func TestHostileLines(t *testing.T) {
 		codes = append(codes, code)
 	}
 	const parse, invalid = " -32700", " -32600"
-	want := strings.TrimSpace(parse + parse + strings.Repeat(invalid, 6) + parse + invalid + invalid)
+	want := strings.TrimSpace(parse + parse + strings.Repeat(invalid, 6) + parse + strings.Repeat(invalid, 4))
 	if s := strings.Join(codes, " "); s != want {
 		t.Errorf("%s, want %s: %q", s, want, nobodys)
+	}
+}
+
+// TestBatches: a client of a protocol that has them gets one array for each.
+func TestBatches(t *testing.T) {
+	old := strings.Replace(initialize, "2025-06-18", "2025-03-26", 1)
+	ping := func(id string) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"ping"}`, id) }
+	cmd := command(t, testkit.AsUser(t))
+	cmd.Stdin = strings.NewReader(strings.Join([]string{old,
+		"[" + runOf("2", "echo two") + "," + ping("3") + `,{"jsonrpc":"2.0","method":"notifications/initialized"},` + ping("3") + "]",
+		`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`, "[" + ping("4") + "]", "[" + ping("5") + "," + ping("6.5") + "]", "[]", ping("7")}, "\n"))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for line := range strings.Lines(string(out)) {
+		one := line[0] == '{'
+		if one {
+			line = "[" + line + "]"
+		}
+		var list []struct {
+			ID    any
+			Error *struct{ Code int }
+		}
+		if err := json.Unmarshal([]byte(line), &list); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		var ids []string
+		for _, a := range list {
+			text := fmt.Sprint(a.ID)
+			if a.Error != nil {
+				text += fmt.Sprint(" ", a.Error.Code)
+			}
+			ids = append(ids, text)
+		}
+		slices.Sort(ids) // calls are done side by side
+		text := strings.Join(ids, ", ")
+		if !one {
+			text = "[" + text + "]"
+		}
+		got = append(got, text)
+	}
+	slices.Sort(got)
+	want := []string{"1", "7", "<nil> -32600", "<nil> -32600", "[2, 3, <nil> -32600]", "[4]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

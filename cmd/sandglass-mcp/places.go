@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// places are the connections that there are at a time. Somebody who holds as many as
+// there may be, and says nothing on them, shuts nobody out: a new one takes the place
+// of the oldest that waits for a request, those first that never knew the token.
+type places struct {
+	net.Listener
+	most int
+
+	mu    sync.Mutex
+	all   []*place      // in the order in which they began to wait
+	freed chan struct{} // has a token when one has ended, or waits again
+}
+
+func newPlaces(l net.Listener, most int) *places {
+	return &places{Listener: l, most: most, freed: make(chan struct{}, 1)}
+}
+
+// place is one connection.
+type place struct {
+	net.Conn
+	of    *places
+	known bool // a request with the token came over it
+	busy  bool // one is being answered: that must not be cut off
+}
+
+// Accept waits only while as many requests are being answered as there are places.
+func (p *places) Accept() (net.Conn, error) {
+	c, err := p.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	n := &place{Conn: c, of: p}
+	for !p.add(n) {
+		<-p.freed
+	}
+	return n, nil
+}
+
+// add gives a connection its place, if need be that of another one.
+func (p *places) add(n *place) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.all) >= p.most {
+		out := p.weakest()
+		if out == nil {
+			return false
+		}
+		p.remove(out)
+		out.Conn.Close() // its server sees that, and closes it once more
+	}
+	p.all = append(p.all, n)
+	return true
+}
+
+// weakest is who has to go for another, nil for nobody. The lock is held.
+func (p *places) weakest() (out *place) {
+	for _, c := range p.all {
+		if !c.busy && (out == nil || out.known && !c.known) {
+			out = c
+		}
+	}
+	return out
+}
+
+// remove takes a connection out, which may be gone already. The lock is held.
+func (p *places) remove(c *place) (there bool) {
+	for i, o := range p.all {
+		if o == c {
+			p.all = append(p.all[:i], p.all[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+func (p *places) notify() {
+	select {
+	case p.freed <- struct{}{}:
+	default:
+	}
+}
+
+func (c *place) Close() error {
+	c.of.mu.Lock()
+	c.of.remove(c)
+	c.of.mu.Unlock()
+	c.of.notify()
+	return c.Conn.Close()
+}
+
+// placeKey is the context's of a request for its connection.
+type placeKey struct{}
+
+func withPlace(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, placeKey{}, c)
+}
+
+// occupy keeps the place of a request's connection until leave is called; then it
+// waits, behind all others. A stream of events, of which there are none, keeps none.
+func occupy(r *http.Request) (leave func()) {
+	c, ok := r.Context().Value(placeKey{}).(*place)
+	if !ok {
+		return func() {}
+	}
+	set := func(busy bool) {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.known, c.busy = true, busy
+		if !busy && c.of.remove(c) {
+			c.of.all = append(c.of.all, c)
+		}
+	}
+	set(r.Method != http.MethodGet)
+	return func() {
+		set(false)
+		c.of.notify()
+	}
+}
+
+// answerTime is how long a client may take nothing of its answer, which would else
+// keep its place for ever.
+var answerTime = 60 * time.Second
+
+// timely bounds each write of an answer. The whole of it may take longer.
+type timely struct{ http.ResponseWriter }
+
+func (w timely) Write(b []byte) (int, error) {
+	http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTime))
+	return w.ResponseWriter.Write(b)
+}
+
+func (w timely) Unwrap() http.ResponseWriter { return w.ResponseWriter }
