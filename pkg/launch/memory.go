@@ -29,6 +29,7 @@ func (t *tree) memory(limit int64, l *look) (int64, bool) {
 	// pass may count a page several times. Two in a row hardly do.
 	soon := exact.begin(l, nil)
 	defer soon.end()
+	soon.take() // it may wait for locks of the program's
 	first, ok := t.sum(exactly, limit, soon)
 	if ok && first.total(true) <= limit {
 		return first.total(true), true

@@ -53,18 +53,20 @@ const (
 // askEvery is how often it is asked what a look that has not ended does.
 const askEvery = 100 * time.Millisecond
 
-// look is one look of a watch, which has a thread for itself meanwhile.
+// look is one look of a watch. One that is not over soon has a thread for itself from
+// then on, whose time can be told from others'. To give each one a thread would cost
+// a session of 64 more than its looks do.
 type look struct {
 	patience
 	within *look  // the look that this one is a part of
 	report func() // called once when it is late, even while it waits for a lock
 	late   atomic.Bool
-
-	task  int
-	began time.Time
-	spent time.Duration // of the thread, before
+	slow   atomic.Bool // it is to take a thread
+	began  time.Time
 
 	mu      sync.Mutex
+	task    int           // its thread, 0 before it has one
+	spent   time.Duration // of the thread, before
 	ended   bool
 	timer   *time.Timer
 	asked   time.Time
@@ -75,12 +77,10 @@ type look struct {
 // patiently is for a look that nothing depends on.
 var patiently = new(look)
 
-// begin is on the thread of the caller, who calls end.
+// begin is on the goroutine that looks, which calls end.
 func (p patience) begin(within *look, report func()) *look {
-	runtime.LockOSThread()
 	now := time.Now()
-	l := &look{patience: p, within: within, report: report, task: unix.Gettid(), began: now, asked: now}
-	l.spent = threadTime(l.task)
+	l := &look{patience: p, within: within, report: report, began: now, asked: now}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(min(askEvery, p.look), l.ask)
@@ -89,16 +89,35 @@ func (p patience) begin(within *look, report func()) *look {
 
 // end says whether it came in time; if not, that has been reported.
 func (l *look) end() bool {
-	runtime.UnlockOSThread()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.task != 0 {
+		runtime.UnlockOSThread()
+	}
 	l.ended = true
 	l.timer.Stop()
 	return !l.late.Load()
 }
 
-// over says that no answer is waited for any more.
-func (l *look) over() bool { return l.late.Load() || l.within != nil && l.within.over() }
+// take gives the look the thread that it is on.
+func (l *look) take() {
+	l.slow.Store(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.task == 0 {
+		runtime.LockOSThread()
+		l.task = unix.Gettid()
+		l.spent = threadTime(l.task)
+	}
+}
+
+// over says that no answer is waited for any more. The look asks it again and again.
+func (l *look) over() bool {
+	if l.slow.Load() {
+		l.take()
+	}
+	return l.late.Load() || l.within != nil && l.within.over()
+}
 
 // ask judges a look that has not ended.
 func (l *look) ask() {
@@ -108,12 +127,8 @@ func (l *look) ask() {
 		return
 	}
 	now := time.Now()
-	if blocked(l.task) {
-		// Who asks may have waited for a CPU as well.
-		l.blocked += min(now.Sub(l.asked), 2*askEvery)
-	}
-	l.asked = now
-	if !l.tooLong(now.Sub(l.began), threadTime(l.task)-l.spent+l.blocked, available) {
+	l.slow.Store(l.task == 0)
+	if !l.tooLong(now.Sub(l.began), l.own(now), available) {
 		l.timer.Reset(askEvery)
 		return
 	}
@@ -121,6 +136,19 @@ func (l *look) ask() {
 	if l.report != nil {
 		l.report()
 	}
+}
+
+// own is the look's time since it has a thread.
+func (l *look) own(now time.Time) time.Duration {
+	since := now.Sub(l.asked)
+	l.asked = now
+	if l.task == 0 {
+		return 0
+	}
+	if blocked(l.task) {
+		l.blocked += min(since, 2*askEvery) // who asks may have waited for a CPU as well
+	}
+	return threadTime(l.task) - l.spent + l.blocked
 }
 
 // tooLong judges by the time that has passed and the part of it that is the look's.
