@@ -23,6 +23,10 @@ func room() error {
 		{unix.RLIMIT_NPROC, 16, false, "processes", "nproc=256"},
 		{unix.RLIMIT_FSIZE, 1 << 20, false, "the size of files", "fsize=unlimited"},
 		{unix.RLIMIT_AS, 1e9, false, "address space", "as=unlimited"},
+		// Init has a call made on each of its threads, and Go's runtime waits for ever
+		// for one whose signal found no room in the queue: the run would look as if its
+		// program had used up its time. Each thread has one, and others of the user some.
+		{unix.RLIMIT_SIGPENDING, 64, false, "signals that wait", "sigpending=1024"},
 	} {
 		var own unix.Rlimit
 		if unix.Getrlimit(l.resource, &own) != nil {
