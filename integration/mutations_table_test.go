@@ -297,6 +297,9 @@ var mutations = []mutation{
 	{control: "own personality", fail: []string{"TestAddressesAreChosenAtRandom"}, edits: []edit{
 		{"pkg/boxinit/child.go", `	c.Add("personality", unix.SYS_PERSONALITY, perLinux)
 `, ""}}},
+	{control: "init's personality", fail: []string{"TestPersonalityOfInit"}, edits: []edit{
+		{"pkg/launch/spawn.go", `	c.Add("personality", unix.SYS_PERSONALITY, perLinux)
+`, ""}}},
 	{control: "cpuset joined", pkg: "twohosts", fail: []string{"TestNamesOfTheHost"}, edits: []edit{
 		{"pkg/cgroup/cpuset.go", "	if c := d.set(\"cpuset.sched_load_balance\", \"0\"); c != nil {", "	if true {\n		d.tasks = -1\n		return nil\n	}\n	if c := d.set(\"cpuset.sched_load_balance\", \"0\"); c != nil {"},
 		{"pkg/cgroup/v1.go", "		if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {", "		if ctrl == cpuset {\n		} else if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {"}}},

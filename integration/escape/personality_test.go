@@ -1,11 +1,25 @@
 package escape
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
 )
+
+// Init has the ordinary personality as well, whatever the caller's is.
+func TestPersonalityOfInit(t *testing.T) {
+	testkit.Requires(t, "setarch")
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		l := hold(t, testkit.Opts{Who: who, Setup: through("setarch", "-R", "-I", "-S")}, "true")
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/personality", l.init))
+		if err != nil || string(text) != "00000000\n" {
+			t.Errorf("%q, %v", text, err)
+		}
+	})
+}
 
 // A caller that had randomization off, as a shell in a debugger has, does not pass
 // it on: the program's addresses are another run's no more than ever.

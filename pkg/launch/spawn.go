@@ -179,11 +179,18 @@ func initProgram(self string, argv []string, calls *sys.Calls, control, group in
 	}
 }
 
+// perLinux is the personality of every process that has asked for no other.
+const perLinux = 0
+
 // initCalls is what init's process does before its execve: once its ids are
 // mapped, or without any, to change them later.
 func initCalls(id Identity, control int) *sys.Calls {
 	c := &sys.Calls{}
 	c.Add("new session", unix.SYS_SETSID)
+	// The kernel asks for it at the execve: a caller under setarch -R would have init's
+	// addresses known to whoever attacks it, and uname and the map's layout be others
+	// than those that were tested. The supervisor's own is the caller's business.
+	c.Add("personality", unix.SYS_PERSONALITY, perLinux)
 	need := initCaps
 	if id.helped() {
 		need = append(slices.Clone(need), unix.CAP_SETUID, unix.CAP_SETGID)
