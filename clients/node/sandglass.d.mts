@@ -208,8 +208,9 @@ export class Session {
   get version(): string
   get languages(): string[]
   /**
-   * Start a run and do not wait for its end. Of a streamed one 8 MiB wait until they are taken; when others wait for
-   * replies behind it, and nothing is taken for 10 s, it is cancelled.
+   * Start a run and do not wait for its end. Of a streamed one 8 MiB wait until they are taken; past that its program
+   * is held up, and nobody else. In a session without the feature window it is cancelled when nothing is taken for 10 s
+   * and others wait.
    */
   submit(request: Request & { stream?: boolean }): Promise<Run>
   /** Run one program in a fresh sandbox and wait for its end. */
