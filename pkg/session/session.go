@@ -72,7 +72,8 @@ var (
 func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &server{c: c, w: newWriter(out), ctx: ctx, runs: map[string]*run{}, changed: make(chan struct{}, 1)}
+	s := &server{c: c, w: newWriter(out), ctx: ctx, runs: map[string]*run{},
+		changed: make(chan struct{}, 1), asked: make(chan struct{})}
 	defer s.w.stop()
 	stop := context.AfterFunc(ctx, s.close)
 	defer stop()
@@ -80,7 +81,9 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	go func() {
 		s.w.line(c.hello()) // an error ends the session, by the writer itself
 		go s.tellFull()
-		end <- s.read(in)
+		err := s.read(in)
+		close(s.asked)
+		end <- err
 	}()
 	select {
 	case err := <-end:
@@ -140,6 +143,7 @@ type server struct {
 	ctx context.Context // of every run
 
 	changed chan struct{} // has a token when what is left has changed
+	asked   chan struct{} // closed when the last request was read
 
 	mu       sync.Mutex      // guards what follows
 	runs     map[string]*run // accepted, whose last reply is not out
@@ -183,7 +187,7 @@ func (s *server) take(line []byte) {
 	case err != nil:
 		p = refused(req.id, req.kind, err)
 	case req.kind == typeRun:
-		p = s.accept(&run{server: s, request: req, size: int64(len(line)), credit: newWindow(req.window)})
+		p = s.accept(&run{server: s, request: req, size: int64(len(line)), credit: newWindow(req.window, s.asked)})
 	case req.kind == typeCancel:
 		p = s.cancel(req.id)
 	case req.kind == typeMore:

@@ -21,23 +21,25 @@ const (
 // there: a client that has room for that always reads on, so that a run whose
 // output nobody takes waits alone. A nil one is without end.
 type window struct {
-	turn  chan struct{} // holds a token while a stream waits: they go in the order of asking
-	given chan struct{} // has a token when something was given back
+	turn   chan struct{}   // holds a token while a stream waits: they go in the order of asking
+	given  chan struct{}   // has a token when something was given back
+	lifted <-chan struct{} // closed when nothing can be given back any more
 
 	mu   sync.Mutex // guards what follows
 	room int64      // in bytes
 	sent []int      // sizes of what is not given back, the oldest first
 }
 
-func newWindow(bytes int64) *window {
+func newWindow(bytes int64, lifted <-chan struct{}) *window {
 	if bytes == 0 {
 		return nil
 	}
-	return &window{turn: make(chan struct{}, 1), given: make(chan struct{}, 1), room: bytes}
+	return &window{turn: make(chan struct{}, 1), given: make(chan struct{}, 1), lifted: lifted, room: bytes}
 }
 
 // take waits until a piece may be sent. The end of ctx lifts the window: a run that
-// is cancelled ends at once, and has little left to say.
+// is cancelled ends at once, and has little left to say. So does the end of requests:
+// no room would ever come, and what was accepted is finished.
 func (w *window) take(ctx context.Context, n int) {
 	if w == nil {
 		return
@@ -46,11 +48,15 @@ func (w *window) take(ctx context.Context, n int) {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
 	case <-ctx.Done():
+	case <-w.lifted:
 	}
-	for !w.fits(n, ctx.Err() != nil) {
+	for must := false; !w.fits(n, must); {
 		select {
 		case <-w.given:
 		case <-ctx.Done():
+			must = true
+		case <-w.lifted:
+			must = true
 		}
 	}
 }

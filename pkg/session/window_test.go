@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"sandglass/pkg/result"
 	"sandglass/pkg/sandbox"
@@ -85,6 +86,29 @@ func TestWindowOfPieces(t *testing.T) {
 	c.piece("slow", 1)
 	c.piece("slow", 1)
 	c.want("result", "slow")
+}
+
+// TestWindowAtTheEndOfRequests: no room can come back then, and what was accepted is
+// finished with all that it writes, also what waits for its turn.
+func TestWindowAtTheEndOfRequests(t *testing.T) {
+	c := start(t, 1, 1, writes)
+	defer time.AfterFunc(30*time.Second, func() { c.outR.Close() }).Stop()
+	c.streams("a", piece, 4, piece)
+	c.piece("a", piece)
+	c.run("b", fmt.Sprintf(`,"output":"stream","window":%d,"stdin":%q`, piece, strings.Repeat("x ", 2*WindowPieces)))
+	c.in.Close()
+	for range 3 {
+		c.piece("a", piece)
+	}
+	c.want("result", "a")
+	c.want("started", "b")
+	for range 2 * WindowPieces {
+		c.piece("b", 1)
+	}
+	c.want("result", "b")
+	if err := c.finish(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestOutputInPieces: what is longer than a piece is several, and the first and last
