@@ -429,7 +429,7 @@ export class Run {
   #changed() { for (const wake of this.#wake.splice(0)) wake() }
 
   /** @internal */
-  get full() { return this.#waiting >= MAX_WAITING && !this.#dropping }
+  get full() { return !this.#window && this.#waiting >= MAX_WAITING && !this.#dropping } // a window bounds what comes
 
   /** @internal */
   stuck() {

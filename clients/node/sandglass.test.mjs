@@ -255,10 +255,10 @@ async function flooded(box) {
 }
 
 // Whether others are answered: within a minute, or not at all.
-async function answers(box, run = box.run({ command: ['echo', 'hi'] })) {
+async function answers(box, run = box.run({ command: ['echo', 'hi'] }), said = 'hi\n') {
   let timer
   const late = new Promise((_, no) => { timer = setTimeout(() => no(new Error('no answer')), 60_000) })
-  assert.equal((await Promise.race([run, late])).stdout, 'hi\n')
+  assert.equal((await Promise.race([run, late])).stdout, said)
   clearTimeout(timer)
 }
 
@@ -327,13 +327,32 @@ process.stdout.write((await box.run({ command: ['echo', 'on'] })).stdout)`
 
 const hello = '{"type":"hello","protocol":1,"version":"x","limits":{"line_bytes":1000,"collect_bytes":10,"inline_bytes":10},"features":[],"languages":[]}'
 
+// A program in place of sandglass.
+function fake(script) {
+  const path = join(mkdtempSync(join(dir, 'fake')), 'sandglass')
+  writeFileSync(path, '#!/bin/sh\n' + script, { mode: 0o755 })
+  return path
+}
+
+// A window is as much as waits where there is none, and the ends of streams come beyond it.
+test('a window that is full cancels nothing', async (t) => {
+  const result = '{"outcome":"exited","exit_code":0,"stdout":{"text":""},"stderr":{"text":""},"artifacts":[]}'
+  const box = await session({ binary: fake(String.raw`echo '${hello.replace('},"features":[]', ',"window_bytes":1073741824,"window_pieces":1024},"features":["window"]')}'
+piece=$(head -c 65536 /dev/zero | tr '\0' a)
+output() { echo "{\"type\":\"output\",\"id\":\"1\",\"stream\":\"stdout\",\"text\":\"$1\"}"; }
+result() { echo "{\"type\":\"result\",\"id\":\"$1\",\"result\":$(echo '${result}')}"; }
+read x; i=0; while [ $i -lt 128 ]; do output $piece; i=$((i+1)); done
+read x; output xy; output z; result 2; result 1; exec cat >/dev/null`) })
+  t.after(() => { sandglass.Run.patience = 10_000; return box.close() })
+  sandglass.Run.patience = 1
+  const run = await box.submit({ command: ['true'], stream: true })
+  await answers(box, box.run({ command: ['true'] }), '')
+  let length = 0
+  for await (const piece of run) length += piece.data.length
+  assert.equal(length, (8 << 20) + 3)
+})
+
 test('what is no session, or a broken one', async () => {
-  let n = 0
-  const fake = (script) => {
-    const path = join(dir, `fake${n++}`)
-    writeFileSync(path, '#!/bin/sh\n' + script, { mode: 0o755 })
-    return path
-  }
   for (const [script, kind, text] of [
     ['exit 3', sandglass.ProtocolError, 'ended with 3'],
     ['echo nonsense; exec cat', sandglass.ProtocolError, 'cannot be read'],

@@ -592,7 +592,7 @@ class Run:
 
     def _put(self, piece: Output, others: bool) -> bool:
         """By the reader, which has the lock: false while there is no room."""
-        if self._waiting >= _MAX_WAITING and not self._dropping:
+        if self._window is None and self._waiting >= _MAX_WAITING and not self._dropping:  # a window bounds what comes
             now = time.monotonic()
             self._full = self._full or now
             if not others or now - self._full < _PATIENCE:

@@ -400,6 +400,8 @@ class Ends(unittest.TestCase):
 
 
 HELLO = '{"type":"hello","protocol":1,"version":"x","limits":{"line_bytes":1000,"collect_bytes":10,"inline_bytes":10},"features":[],"languages":[]}'
+RESULT = ('{"outcome":"exited","exit_code":0,"wall_ms":1,"setup_ms":1,"cpu_ms":1,"memory_peak_bytes":1,"pids_peak":1,"oom_kills":0,'
+          '"stdout":{"text":"","truncated":false},"stderr":{"text":"","truncated":false},"artifacts":[]}')
 
 
 class Strange(unittest.TestCase):
@@ -440,6 +442,23 @@ class Strange(unittest.TestCase):
                 box.run(command=["true"])
             self.assertIn(text, str(caught.exception))
             box.close()
+
+    def test_window_that_is_full(self):
+        """A window is as much as waits where there is none, and the ends of streams come beyond it: that alone cancels nothing."""
+        hello = HELLO.replace('},"features":[]', ',"window_bytes":1073741824,"window_pieces":1024},"features":["window"]')
+        box = sandglass.Session(binary=self.fake(r"""echo '%s'
+piece=$(head -c 65536 /dev/zero | tr '\0' a)
+output() { echo "{\"type\":\"output\",\"id\":\"1\",\"stream\":\"stdout\",\"text\":\"$1\"}"; }
+result() { echo "{\"type\":\"result\",\"id\":\"$1\",\"result\":$(echo '%s')}"; }
+read x; i=0; while [ $i -lt 128 ]; do output $piece; i=$((i+1)); done
+read x; output xy; output z; result 2; result 1; exec cat >/dev/null
+""" % (hello, RESULT)))
+        patience, sandglass._PATIENCE = sandglass._PATIENCE, 0.001
+        self.addCleanup(setattr, sandglass, "_PATIENCE", patience)
+        run = box.submit(command=["true"], stream=True)
+        self.assertTrue(box.submit(command=["true"]).result(wait=60).ok)
+        self.assertEqual(sum(len(p.data) for p in run), (8 << 20) + 3)
+        box.close()
 
 
 class Async(unittest.TestCase):

@@ -11,6 +11,7 @@ const (
 	windowBytes  = 1 << 20
 	windowPieces = 1 << 10
 	morePieces   = 16
+	lastPieces   = 2 // that a session sends beyond the window: what is left at both streams' ends
 )
 
 // window is what is taken of a run's output, and not yet told to the session: it
@@ -34,7 +35,7 @@ func (c *Client) window(stream bool) (*window, int) {
 		return nil, morePieces
 	}
 	pieces := int(min(c.Hello.Limits["window_pieces"], windowPieces))
-	return &window{most: min(c.Hello.Limits["window_bytes"], windowBytes), mostPieces: pieces}, max(pieces, morePieces)
+	return &window{most: min(c.Hello.Limits["window_bytes"], windowBytes), mostPieces: pieces}, max(pieces, morePieces) + lastPieces
 }
 
 // taken gives room back for a piece, some at a time: a line for each would cost more

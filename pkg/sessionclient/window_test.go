@@ -8,13 +8,14 @@ import (
 )
 
 // TestWindow: what is not taken waits in the window that the session was told of, and
-// the reader reads on. What is taken is told, some at a time.
+// the reader reads on, also when the streams' ends come beyond the window. What is taken
+// is told, some at a time.
 func TestWindow(t *testing.T) {
 	features := `"window_bytes":500000,"window_pieces":40},"features":["window"]`
 	c, err := Start(t.Context(), fake(t, `echo '`+strings.Replace(hello, `},"features":[]`, ","+features, 1)+`'
 bad() { echo "{\"type\":\"error\",\"id\":\"1\",\"code\":\"malformed\",\"error\":\"$1\"}"; exec cat >/dev/null; }
 read x; case "$x" in *'"output":"stream","window":500000}'*) ;; *) bad request;; esac
-i=0; while [ $i -lt 40 ]; do echo '{"type":"output","id":"1","stream":"stdout","text":"a"}'; i=$((i+1)); done
+i=0; while [ $i -lt 42 ]; do echo '{"type":"output","id":"1","stream":"stdout","text":"a"}'; i=$((i+1)); done
 read x; case "$x" in *'"window"'*) bad collected;; *'"run"'*) ;; *) bad "early $x";; esac
 echo '{"type":"result","id":"2","result":{"outcome":"exited","exit_code":7}}'
 for i in 1 2 3 4; do
@@ -40,7 +41,7 @@ exec cat >/dev/null`))
 			}
 		})
 		defer close(over)
-		if err != nil || res.ExitCode != 8 || taken != 40 {
+		if err != nil || res.ExitCode != 8 || taken != 42 {
 			t.Errorf("%+v, %v, %d taken", res, err, taken)
 		}
 	}()
