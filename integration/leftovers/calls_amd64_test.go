@@ -347,7 +347,7 @@ var reasons = []struct {
 	{`init (openat2|fstat|pread64) /opt/test/prog .*`, false, "a program that cannot be read is none that its children can open"},
 	{`supervisor getpeername .*`, false, "Go asks a listener for its peer, and it has none"},
 	{`supervisor (accept4|recvfrom) .*`, false, "of the list of hosts: nothing comes in there, so nobody is reached"},
-	{`supervisor ppoll .*`, false, "whether a last connection waits to be accepted: it is reset then; whether mounts have changed: they are read again then"},
+	{`supervisor ppoll .*`, false, "whether a last connection waits to be accepted: it is reset then"},
 	{`supervisor (openat|pread64) cgroup.(procs|events) .*`, false, "whether the group is empty, so that the run is over: init's end is waited for then"},
 	{`supervisor (openat|read) /proc/N/mountinfo .*`, false, "before the program's start: they are read at it then"},
 	{`init getrlimit .*`, false, "init's own room"},

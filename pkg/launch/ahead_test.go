@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"errors"
 	"os"
 	"runtime"
 	"testing"
@@ -11,8 +12,8 @@ import (
 	"sandglass/pkg/wire"
 )
 
-// Whatever changes the mounts after they were read is seen, so that what was read
-// before the program's start counts at its start.
+// Whatever changes the mounts, or the file systems' own options, after they were read
+// is seen, so that what was read before the program's start counts at its start.
 func TestMountsThatChangeAreSeen(t *testing.T) {
 	testkit.Requires(t, "root")
 	runtime.LockOSThread() // and ends with it: the namespace is this thread's
@@ -25,15 +26,14 @@ func TestMountsThatChangeAreSeen(t *testing.T) {
 	must(unix.Unshare(unix.CLONE_NEWNS | unix.CLONE_FS))
 	must(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 	at := t.TempDir()
-	read := func() *table {
+	self := procOf(unix.Gettid())
+	s := &session{pid: unix.Gettid()}
+	s.namespaces, s.nsErr = namespacesOf(s.pid)
+	held := func() bool {
 		t.Helper()
-		list, err := readTable(unix.Gettid())
-		must(err)
-		t.Cleanup(list.close)
-		if list.changed() {
-			t.Error("a list has changed that was just read")
-		}
-		return list
+		var rb ReadBack
+		must(s.mounts(&rb, self))
+		return rb.mountsHeld
 	}
 	for _, c := range []struct {
 		name string
@@ -44,51 +44,73 @@ func TestMountsThatChangeAreSeen(t *testing.T) {
 			return unix.MountSetattr(unix.AT_FDCWD, at, 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		}},
 		{"remount", func() error { return unix.Mount("", at, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_NOSUID, "") }},
+		{"a larger tmpfs", func() error { return reconfigure(at, "size", "1g") }},
 		{"one on top", func() error { return unix.Mount("none", at, "tmpfs", 0, "size=4k") }},
 		{"unmount", func() error { return unix.Unmount(at, 0) }},
 		{"the last unmount", func() error { return unix.Unmount(at, 0) }},
 	} {
-		list := read()
+		var err error
+		s.ahead.mounts, err = readProc(self + "/mountinfo")
+		must(err)
+		if !held() {
+			t.Errorf("before %s: a list has changed that was just read", c.name)
+		}
 		must(c.do())
-		if !list.changed() {
+		if held() {
 			t.Errorf("%s: nothing is seen", c.name)
 		}
 	}
-	closed := read()
-	closed.close()
-	if !closed.changed() || !(*table)(nil).changed() {
-		t.Error("a list that cannot be asked has not changed")
+	var rb ReadBack
+	if err := s.mounts(&rb, "/proc/0"); err != nil {
+		t.Errorf("a program that hides its namespace: %v", err)
 	}
+	if err := s.mounts(&rb, procOf(os.Getppid())); err == nil {
+		t.Error("a program in another mount namespace is not told from one in init's")
+	}
+	must(unix.Unshare(unix.CLONE_NEWNS))
+	for _, program := range []string{self, "/proc/0"} {
+		if err := s.mounts(&rb, program); err == nil {
+			t.Errorf("init is in another mount namespace than at its start: nothing is seen beside %s", program)
+		}
+	}
+}
+
+// reconfigure sets an option of the file system itself, whose mounts stay as they are.
+func reconfigure(at, option, value string) error {
+	fs, err := unix.Fspick(unix.AT_FDCWD, at, unix.FSPICK_CLOEXEC)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fs)
+	return errors.Join(unix.FsconfigSetString(fs, option, value), unix.FsconfigReconfigure(fs))
 }
 
 // What was looked at ahead is not looked at again, and is where it cannot be relied on.
 func TestMountsAreReadAgain(t *testing.T) {
-	plan := asPlanned().promised.mounts
+	now, err := readProc("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
-		name       string
-		held, gone bool
-		want       bool // that it is read again
-	}{{"as planned", true, false, false}, {"not as planned", false, false, true}, {"no way to ask", true, true, true}} {
-		list, err := readTable(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
-		list.text, list.held = []byte("of before"), c.held
-		if c.gone {
-			list.close()
-			list.fd = 1 << 30
-		}
-		s := &session{pid: os.Getpid(), box: &Box{Config: wire.Config{Mounts: plan}}, ahead: ahead{table: list}}
+		name  string
+		ahead []byte
+		again bool
+	}{{"as planned", now, false}, {"not as planned", nil, true}, {"of before", now[1:], true}} {
+		s := &session{pid: os.Getpid(), end: &Ending{}, box: &Box{Config: wire.Config{Mounts: asPlanned().promised.mounts}}, ahead: ahead{mounts: c.ahead}}
+		s.namespaces, s.nsErr = namespacesOf(s.pid)
 		rb := ReadBack{promised: s.promise()}
-		if err := s.mounts(&rb); err != nil {
+		if err := s.mounts(&rb, procOf(s.pid)); err != nil {
 			t.Fatal(err)
 		}
-		if again := string(rb.mounts) != "of before"; again != c.want || rb.mountsHeld == c.want {
-			t.Errorf("%s: read again %v, taken as held %v", c.name, again, rb.mountsHeld)
+		if string(rb.mounts) != string(now) || rb.mountsHeld == c.again {
+			t.Errorf("%s: taken as held %v, list %.40q", c.name, rb.mountsHeld, rb.mounts)
 		}
 		// This process's own mounts are no sandbox's.
-		if err := rb.checkMounts(); (err != nil) != c.want {
+		if err := rb.checkMounts(); (err != nil) != c.again {
 			t.Errorf("%s: %v", c.name, err)
+		}
+		if !s.rooted() || c.ahead == nil && s.ahead.mounts != nil || s.rooted() {
+			t.Errorf("%s: init's word that its root is made is taken once, and for no more than a moment to look", c.name)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (s *session) readBack(pidfd int) (ReadBack, error) {
 	if err != nil {
 		return rb, err
 	}
-	proc := "/proc/" + strconv.Itoa(pid)
+	proc := procOf(pid)
 	if rb.Status, err = statusOf(proc + "/status"); err != nil {
 		return rb, err
 	}
@@ -70,8 +70,8 @@ func (s *session) readBack(pidfd int) (ReadBack, error) {
 	if rb.limits, err = readProc(proc + "/limits"); err != nil {
 		return rb, err
 	}
-	init := "/proc/" + strconv.Itoa(s.pid)
-	if err := s.mounts(&rb); err != nil {
+	init := procOf(s.pid)
+	if err := s.mounts(&rb, proc); err != nil {
 		return rb, err
 	}
 	inits, err := statusOf(init + "/status")
@@ -208,43 +208,31 @@ func readProc(path string) ([]byte, error) { return readProcOf(path, 2<<10) }
 
 // readProcOf is readProc of a file of about that size.
 func readProcOf(path string, size int) ([]byte, error) {
-	fd, text, err := openProc(path, size)
-	if err == nil {
-		unix.Close(fd)
-	}
-	return text, err
-}
-
-// openProc is readProcOf for who goes on to ask the file.
-func openProc(path string, size int) (fd int, text []byte, err error) {
-	fd, err = unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
+	defer unix.Close(fd)
 	buf, n := make([]byte, size), 0
 	for {
 		if n == len(buf) {
 			if n >= maxProc {
-				err = unix.EFBIG
-				break
+				return nil, &os.PathError{Op: "read", Path: path, Err: unix.EFBIG}
 			}
 			buf = append(buf, make([]byte, n)...)
 		}
-		var m int
-		m, err = unix.Read(fd, buf[n:])
+		m, err := unix.Read(fd, buf[n:])
 		if err == unix.EINTR {
 			continue
 		}
-		if err != nil || m == 0 {
-			break
+		if err != nil {
+			return nil, &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if m == 0 {
+			return buf[:n], nil
 		}
 		n += m
 	}
-	if err != nil {
-		unix.Close(fd)
-		return -1, nil, &os.PathError{Op: "read", Path: path, Err: err}
-	}
-	return fd, buf[:n], nil
 }
 
 // pidOf reads the host's PID of a pidfd (Linux 5.4: fdinfo has it).

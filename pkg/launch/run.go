@@ -368,7 +368,6 @@ func (s *session) drain() {
 
 func (s *session) close() {
 	s.waits.close()
-	s.ahead.table.close()
 	s.box.Init.close()
 	go discard(s.events)
 	close(s.box.Init.done)
