@@ -19,11 +19,18 @@ import (
 // socketTable is a file of /proc/PID/net with one socket in each line.
 type socketTable struct {
 	name string
-	read func(fields [][]byte) (bytes int64, orphan bool)
+	read func(fields [][]byte) inSocket
 	// charged: a cgroup counts what lies in these sockets, but for orphans, which
 	// no process has a descriptor of: TCP connections are charged when they are
 	// accepted (sk_clone in net/core/sock.c).
 	charged bool
+}
+
+// inSocket is what a line says of a socket.
+type inSocket struct {
+	bytes  int64
+	queue  int64 // connections to a listener that nobody has accepted
+	orphan bool
 }
 
 // What the kernel shows is the memory that the packets take, but for TCP, which
@@ -39,6 +46,9 @@ var tcpTables = []socketTable{
 	{name: "tcp", read: inetSocket, charged: true},
 	{name: "tcp6", read: inetSocket, charged: true},
 }
+
+// net is where the tables of the sandbox's network namespace are.
+func (t *tree) net() string { return procOf(t.init) + "/net/" }
 
 // Which sockets count.
 const (
@@ -56,31 +66,37 @@ const (
 // Where TCP's hold less than is left of the limit by the kernel's own count, that
 // they do not pass it is all that is known of them.
 func (t *tree) sockets(uncharged bool, left int64, l *look) (int64, bool) {
-	dir := "/proc/" + strconv.Itoa(t.init) + "/net/"
-	c, ok := countsIn(dir)
+	dir := t.net()
+	c, ok := t.counts(dir)
 	if !ok || c.used*mostInSocket() < leastSockets {
 		return 0, true
 	}
-	sum, ok := tablesOf(socketTables, dir, uncharged, l)
+	tables, ok := tablesOf(socketTables, dir, uncharged, l)
 	if !ok {
-		return sum, false
+		return tables.bytes, false
 	}
-	unlisted, ok := t.unlisted(&c, dir, l)
-	if sum += unlisted; !ok || c.tcp+c.waiting == 0 {
+	unlisted, ok := c.unlisted(dir, l)
+	sum := tables.bytes + t.inDatagrams(unlisted)
+	if !ok || c.tcp+c.waiting+unlisted == 0 {
 		return sum, ok
 	}
 	if most, ok := c.mostTCP(); ok && sum+most <= left {
 		return sum + c.tcp*socketSize + c.waiting*waitSize, true
 	}
 	tcp, ok := tablesOf(tcpTables, dir, uncharged, l)
-	return sum + tcp, ok
+	if uncharged { // a cgroup is charged for the others
+		unlisted = min(unlisted, tcp.queue)
+	}
+	return sum + t.withUnlisted(tcp.bytes, unlisted, &c), ok
 }
 
 // tablesOf adds tables up.
-func tablesOf(list []socketTable, dir string, uncharged bool, l *look) (sum int64, ok bool) {
+func tablesOf(list []socketTable, dir string, uncharged bool, l *look) (sum inSocket, ok bool) {
 	for _, table := range list {
 		n, ok := table.sum(dir, uncharged, l)
-		if sum += n; !ok {
+		sum.bytes += n.bytes
+		sum.queue += n.queue
+		if !ok {
 			return sum, false
 		}
 	}
@@ -92,10 +108,10 @@ const leastSockets = 1 << 20
 
 // sum reads a table line by line: it can be of any length, and the supervisor's
 // memory must not depend on it.
-func (s *socketTable) sum(dir string, uncharged bool, l *look) (sum int64, ok bool) {
+func (s *socketTable) sum(dir string, uncharged bool, l *look) (sum inSocket, ok bool) {
 	f, err := os.Open(dir + s.name)
 	if err != nil {
-		return 0, true // no IPv6, or init is gone
+		return sum, true // no IPv6, or init is gone
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
@@ -104,20 +120,21 @@ func (s *socketTable) sum(dir string, uncharged bool, l *look) (sum int64, ok bo
 		if i%256 == 0 && l.over() {
 			return sum, false
 		}
-		n, orphan := s.read(bytes.Fields(lines.Bytes()))
-		if !s.charged || !uncharged || orphan {
-			sum += n
+		n := s.read(bytes.Fields(lines.Bytes()))
+		sum.queue += n.queue
+		if !s.charged || !uncharged || n.orphan {
+			sum.bytes += n.bytes
 		}
 	}
 	return sum, true
 }
 
 // netlinkSocket: sk Eth Pid Groups Rmem Wmem ...
-func netlinkSocket(f [][]byte) (int64, bool) {
-	if len(f) < 6 {
-		return 0, false
+func netlinkSocket(f [][]byte) (s inSocket) {
+	if len(f) >= 6 {
+		s.bytes = number(f[4], 10) + number(f[5], 10)
 	}
-	return number(f[4], 10) + number(f[5], 10), false
+	return s
 }
 
 // States of TCP.
@@ -128,15 +145,18 @@ const (
 
 // inetSocket: sl local_address rem_address st tx_queue:rx_queue tr:tm->when
 // retrnsmt uid timeout inode ...
-func inetSocket(f [][]byte) (int64, bool) {
-	if len(f) < 10 || string(f[3]) == tcpListen {
-		return 0, false
-	}
-	if string(f[3]) == tcpTimeWait {
-		return waitSize, true
+func inetSocket(f [][]byte) inSocket {
+	if len(f) < 10 {
+		return inSocket{}
 	}
 	out, in, _ := bytes.Cut(f[4], []byte(":"))
-	return number(out, 16) + number(in, 16) + socketSize, string(f[9]) == "0"
+	switch string(f[3]) {
+	case tcpListen:
+		return inSocket{queue: number(in, 16)}
+	case tcpTimeWait:
+		return inSocket{bytes: waitSize, orphan: true}
+	}
+	return inSocket{bytes: number(out, 16) + number(in, 16) + socketSize, orphan: string(f[9]) == "0"}
 }
 
 func number(text []byte, base int) int64 {

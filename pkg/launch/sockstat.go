@@ -32,11 +32,11 @@ const oddUsed = 1 << 32
 
 // countsIn is false when the namespace is gone.
 func countsIn(dir string) (c counts, ok bool) {
-	four, err := os.ReadFile(dir + "sockstat")
+	four, err := readProc(dir + "sockstat")
 	if err != nil {
 		return c, false
 	}
-	six, _ := os.ReadFile(dir + "sockstat6") // not there without IPv6
+	six, _ := readProc(dir + "sockstat6") // not there without IPv6
 	known := true
 	get := func(text []byte, line, name string) int64 {
 		n, found := sockstat(text, line, name)
@@ -84,44 +84,11 @@ func (c *counts) mostTCP() (int64, bool) {
 // others is the sockets that are in no table of TCP's or UDP's.
 func (c *counts) others() int64 { return c.used - c.tcp - c.udp }
 
-// unfinished is what one datagram takes that is not sent yet.
-const unfinished = 1 << 16
-
-// unlisted is what may lie in sockets that are in no table: connect(2) to AF_UNSPEC
-// takes one of UDP out of it, with all that it holds (__udp_disconnect). Sockets of
-// TCP are in no table before they are connected and after their end, with nothing
-// in them. So a program that keeps a great many of those is told as if they were
-// full, and one with a few is not.
-//
-// What others have read meanwhile must not hide what waits here: the pages count
-// from the fewest that were there.
-func (t *tree) unlisted(c *counts, dir string, l *look) (int64, bool) {
-	if t.packets < 0 || c.packets < t.packets {
-		t.packets = c.packets
-	}
-	n := c.others()
-	for _, name := range []string{"unix", "netlink"} {
-		if n*mostInSocket() < leastSockets {
-			return 0, true
-		}
-		listed, ok := linesOf(dir+name, l)
-		if n -= listed; !ok {
-			return 0, false
-		}
-	}
-	// Those that were closed between the two are not unlisted: on a busy host the
-	// look may have waited there.
-	again, ok := countsIn(dir)
-	if n -= max(c.others()-again.others(), 0); n <= 0 || !ok {
-		return 0, true
-	}
-	return n*unfinished + min(n*mostInSocket(), (c.packets-t.packets)*int64(os.Getpagesize())), true
-}
-
 // linesOf counts the lines of a table but for the headings.
 func linesOf(path string, l *look) (n int64, ok bool) {
-	s := socketTable{name: path, read: func([][]byte) (int64, bool) { return 1, false }}
-	return s.sum("", everySocket, l)
+	s := socketTable{name: path, read: func([][]byte) inSocket { return inSocket{bytes: 1} }}
+	sum, ok := s.sum("", everySocket, l)
+	return sum.bytes, ok
 }
 
 // unseenPages is by how much the kernel's count may be too low: since Linux 6.0 each

@@ -20,15 +20,16 @@ type tree struct {
 	missing time.Duration // seen once and in nobody's figures any more
 	shmem   uint64        // the kernel's own mount for memory without a path, where memory is watched
 	slabs   int64         // the least that the host had of them since the start
-	packets int64         // the fewest pages of UDP's that the host had, -1 before the first look
-	nice    int           // of a crowd
-	owned   *sys.Owned    // the sandbox's user namespace, nil where its id is the caller's
+	udp     growth        // of the host's, to be read
+	tcp     growth
+	nice    int        // of a crowd
+	owned   *sys.Owned // the sandbox's user namespace, nil where its id is the caller's
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.
 type spent struct{ own, waited time.Duration }
 
-func newTree(init int) *tree { return &tree{init: init, packets: -1} }
+func newTree(init int) *tree { return &tree{init: init} }
 
 // process is one of a sample. Its first thread may have ended while others run
 // on: the kernel then has neither memory nor descriptors to show for it, only

@@ -53,8 +53,11 @@ func TestSocketTables(t *testing.T) {
 					continue
 				}
 				got, ok := table.sum(dir, uncharged, far())
-				if !ok || got != want[i] {
-					t.Errorf("%s, uncharged %v: %d, want %d", name, uncharged, got, want[i])
+				if !ok || got.bytes != want[i] {
+					t.Errorf("%s, uncharged %v: %d, want %d", name, uncharged, got.bytes, want[i])
+				}
+				if listed := name == "tcp"; listed != (got.queue == 0xFFF) || !listed && got.queue != 0 {
+					t.Errorf("%s: %d connections wait for a listener", name, got.queue)
 				}
 			}
 		}

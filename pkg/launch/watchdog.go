@@ -29,14 +29,23 @@ type watchdog struct {
 	most  time.Duration // CPU time of the tree, 0: any
 	base  time.Duration // CPU time that does not count: of an interpreter before it had its text
 
+	udp, tcp growth // since before the program runs
+
 	cpuSeen, memorySeen atomic.Int64 // highest samples
 }
 
 // watches is how many there are at most; each reports once.
 const watches = 3
 
+// newWatchdog is called while init is at work: what the host has of sockets' pages
+// is read then, and costs the start no time.
 func newWatchdog(b *Box) *watchdog {
-	return &watchdog{box: b, every: sampleEvery, most: b.CPUTime, over: make(chan result.Outcome, watches), done: make(chan struct{})}
+	w := &watchdog{box: b, every: sampleEvery, most: b.CPUTime, over: make(chan result.Outcome, watches), done: make(chan struct{})}
+	if c, ok := countsIn("/proc/self/net/"); ok {
+		w.udp.see(c.packets)
+		w.tcp.see(c.pages)
+	}
+	return w
 }
 
 // start begins to watch. Init must be alive: what cannot be seen now is an
@@ -88,7 +97,7 @@ func (w *watchdog) start(initPID int) error {
 // tree is one for a look of its own.
 func (w *watchdog) tree(init int) *tree {
 	t := newTree(init)
-	t.owned = w.owned
+	t.owned, t.udp, t.tcp = w.owned, w.udp, w.tcp
 	return t
 }
 

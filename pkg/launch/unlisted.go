@@ -1,0 +1,97 @@
+package launch
+
+import (
+	"math"
+	"os"
+	"sync"
+)
+
+// Two kinds of sockets hold what came for them and are in no table: connect(2) to
+// AF_UNSPEC takes one of UDP out of its own (__udp_disconnect), and a connection that
+// its other end has reset, or that is over, leaves TCP's with all that waits there
+// to be read (tcp_done): 5 MB each where rmem_max is 4, also in the queue of a
+// listener, where nobody is charged for it. One that was never bound or connected is
+// in none either, and empty: nothing tells the one from the other but what the host
+// has more of than before.
+
+// growth is of pages that the kernel counts for the whole host, since the fewest
+// that were there: what others have read since the start must not count for ours.
+// What they read while ours fills hides as much of it for good. Then the host holds
+// no more than it did, and a sandbox never more than the limit above that.
+type growth struct {
+	seen       bool
+	least, now int64
+}
+
+func (g *growth) see(pages int64) {
+	if !g.seen || pages < g.least {
+		g.seen, g.least = true, pages
+	}
+	g.now = pages
+}
+
+func (g *growth) bytes() int64 { return (g.now - g.least) * int64(os.Getpagesize()) }
+
+// counts is countsIn, and what has grown. The watchdog has looked before the program
+// runs: what that fills until the first look would never be seen otherwise.
+func (t *tree) counts(dir string) (counts, bool) {
+	c, ok := countsIn(dir)
+	if ok {
+		t.udp.see(c.packets)
+		t.tcp.see(c.pages)
+	}
+	return c, ok
+}
+
+// unfinished is what one datagram takes that is not sent yet.
+const unfinished = 1 << 16
+
+// unlisted is how many sockets are in no table.
+func (c *counts) unlisted(dir string, l *look) (int64, bool) {
+	n := c.others()
+	for _, name := range []string{"unix", "netlink"} {
+		if n*mostInSocket() < leastSockets {
+			return 0, true
+		}
+		listed, ok := linesOf(dir+name, l)
+		if n -= listed; !ok {
+			return 0, false
+		}
+	}
+	// Those that were closed between the two are not unlisted: on a busy host the
+	// look may have waited there.
+	again, ok := countsIn(dir)
+	if n -= max(c.others()-again.others(), 0); n <= 0 || !ok {
+		return 0, true
+	}
+	return n, true
+}
+
+// inDatagrams is what so many that are unlisted hold if they are UDP's. A program
+// that keeps a great many is told as if they were full, and one with a few is not,
+// whatever comes for its neighbours.
+func (t *tree) inDatagrams(n int64) int64 {
+	return n*unfinished + min(n*2*buffers().asked, t.udp.bytes())
+}
+
+// withUnlisted adds to what the tables show of TCP what is in n sockets that they do
+// not show. The pages that have come hold what is listed as well, but not the sockets.
+func (t *tree) withUnlisted(listed, n int64, c *counts) int64 {
+	most := listed + n*max(2*buffers().asked, buffers().tuned)
+	if unseenPages() >= 0 { // else the pages mean nothing
+		most = min(most, t.tcp.bytes()+c.tcp*socketSize+c.waiting*waitSize)
+	}
+	return max(listed, most)
+}
+
+// received is what one socket can have received by the host's settings. The kernel
+// doubles what a program asks for, and gives TCP more by itself.
+type received struct{ asked, tuned int64 }
+
+var buffers = sync.OnceValue(func() received {
+	r := received{lastNumber("/proc/sys/net/core/rmem_max"), lastNumber("/proc/sys/net/ipv4/tcp_rmem")}
+	if r.asked <= 0 || r.tuned <= 0 {
+		return received{math.MaxInt32, math.MaxInt32}
+	}
+	return r
+})

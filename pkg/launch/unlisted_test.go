@@ -1,0 +1,135 @@
+package launch
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+)
+
+// TestUnlisted: sockets that no table lists, and not those that close meanwhile.
+func TestUnlisted(t *testing.T) {
+	dir := statDir(t, map[string]string{"unix": "Num RefCount\n1\n2\n3\n", "netlink": "sk Eth\n1\n", "sockstat": "sockets: used 112\nTCP: inuse 60 tw 0 mem 0\nUDP: inuse 40 mem 0\n"})
+	for used, want := range map[int64]int64{
+		104: 0, // all are listed
+		105: 1,
+		109: 5,
+		99:  0, // some have come meanwhile
+		120: 8, // eight have gone
+	} {
+		c := counts{used: used, tcp: 60, udp: 40}
+		if got, ok := c.unlisted(dir, far()); !ok || got != want {
+			t.Errorf("%+v: %d, %v, want %d", c, got, ok, want)
+		}
+	}
+	if _, ok := (&counts{used: 1000}).unlisted(dir, past()); ok {
+		t.Error("the tables were read in no time")
+	}
+}
+
+// TestInDatagrams: each counts as if it held a datagram that is not finished, and
+// together what has come for UDP since the start, but no more than they can hold:
+// what comes for neighbours makes no flood of seven sockets.
+func TestInDatagrams(t *testing.T) {
+	page, each := int64(os.Getpagesize()), 2*lastNumber("/proc/sys/net/core/rmem_max")
+	all := newTree(0)
+	for _, c := range []struct{ pages, n, want int64 }{
+		{100, 1, unfinished},
+		{110, 5, 5*unfinished + 10*page},
+		{90, 5, 5 * unfinished},
+		{92, 5, 5*unfinished + 2*page}, // what others have read hides nothing that comes later
+		{1 << 30, 7, 7 * (unfinished + each)},
+		{1 << 30, 0, 0},
+	} {
+		all.udp.see(c.pages)
+		if got := all.inDatagrams(c.n); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}
+
+// TestWithUnlisted: what has come for TCP since the start may be in sockets that
+// are not listed, as far as they can hold it; and what is listed counts once.
+func TestWithUnlisted(t *testing.T) {
+	page := int64(os.Getpagesize())
+	each := max(2*lastNumber("/proc/sys/net/core/rmem_max"), lastNumber("/proc/sys/net/ipv4/tcp_rmem"))
+	c := counts{tcp: 3, waiting: 4}
+	own := 3*int64(socketSize) + 4*waitSize
+	all := newTree(0)
+	all.tcp.see(100)
+	for _, c2 := range []struct{ pages, listed, n, want int64 }{
+		{100, 5000, 0, 5000},
+		{110, 0, 1, 10*page + own},
+		{110, 10 * page, 1, 10*page + own},
+		{110, 1 << 30, 1, 1 << 30},
+		{1 << 30, 7000, 2, 7000 + 2*each},
+		{1 << 30, 7000, 0, 7000}, // only others can have it
+	} {
+		all.tcp.see(c2.pages)
+		if got := all.withUnlisted(c2.listed, c2.n, &c); got != c2.want {
+			t.Errorf("%+v: %d", c2, got)
+		}
+	}
+}
+
+// TestSocketsCountFromTheStart: what fills before the first look is no part of what
+// was there.
+func TestSocketsCountFromTheStart(t *testing.T) {
+	if self := newWatchdog(&Box{}).tree(os.Getpid()); !self.tcp.seen || !self.udp.seen {
+		t.Errorf("%+v", self)
+	}
+}
+
+// resetConnections leaves so many in the queue of a listener, each full and reset.
+func resetConnections(t *testing.T, many int) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	for range many {
+		c, err := net.Dial("tcp4", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(t, c.(*net.TCPConn), 1<<40)
+		if err := c.(*net.TCPConn).SetLinger(0); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+	}
+	return l
+}
+
+// TestResetConnections: what was reset before it was read is in no table, and counts:
+// with a cgroup until somebody has accepted it, without one always.
+func TestResetConnections(t *testing.T) {
+	const many, least = 200, 8 << 20
+	self := newTree(os.Getpid())
+	self.counts(self.net())
+	l := resetConnections(t, many)
+	for _, uncharged := range []bool{everySocket, unchargedSocket} {
+		self.udp = growth{} // others'
+		if got, ok := self.sockets(uncharged, 0, far()); !ok || got < many*unfinished+least {
+			t.Errorf("uncharged %v: %d, %v: what was reset is not seen", uncharged, got, ok)
+		}
+	}
+	if err := l.(*net.TCPListener).SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	for range many {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+	}
+	self.udp = growth{}
+	if got, ok := self.sockets(unchargedSocket, 0, far()); !ok || got >= many*unfinished+least {
+		t.Errorf("%d, %v: what is accepted is charged", got, ok)
+	}
+	if got, ok := self.sockets(everySocket, 0, far()); !ok || got < many*unfinished+least {
+		t.Errorf("%d, %v: what is accepted is not seen", got, ok)
+	}
+}
