@@ -510,6 +510,8 @@ var mutations = []mutation{
 		{"pkg/launch/hold.go", "	return doomed(w.proc)", "	return false"}}},
 	{control: "no time of the program's before its execve", pkg: "session", fail: []string{"TestWarmClockBeginsAtTheExec"}, edits: []edit{
 		{"pkg/launch/release.go", "	s.timer.Reset(setupTime)\n	return nil\n", "	s.timer.Reset(s.box.Timeout)\n	return nil\n"}}},
+	{control: "no more time for who is heard of late", pkg: "pkg/launch", fail: []string{"TestLeft"}, edits: []edit{
+		{"pkg/launch/run.go", "s.timer.Reset(s.left(time.Now()))", "s.timer.Reset(s.box.Timeout)"}}},
 	{control: "what executed nothing is run elsewhere", pkg: "session", fail: []string{"TestWarmDiesBeforeTheExec"}, edits: []edit{
 		{"pkg/launch/run.go", "	s.waits.begun(s.cause != \"\" || s.failed != nil || s.end.Stats.OOMKills > 0)\n", "	s.waits.begun(true)\n"}}},
 	{control: "CPU time until the release", pkg: "session", fail: []string{"TestWarmLimitsBeginAtTheRelease"}, edits: []edit{

@@ -22,6 +22,27 @@ func TestInitLimit(t *testing.T) {
 	}
 }
 
+// TestLeft: a program whose start is heard of late has no more time for that.
+func TestLeft(t *testing.T) {
+	started := time.Now()
+	s := &session{box: &Box{Timeout: time.Minute}, started: started}
+	for since, want := range map[time.Duration]time.Duration{0: time.Minute, time.Second: 59 * time.Second, time.Minute: 0, time.Hour: 0} {
+		if got := s.left(started.Add(since)); got != want {
+			t.Errorf("%v after the start %v is left, want %v", since, got, want)
+		}
+	}
+	b := &Box{Timeout: time.Hour, Hold: NewHold(wire.InitWaits, 0), Terminal: true} // which has no stream to pass on
+	s = &session{box: b, timer: time.NewTimer(24 * time.Hour)}
+	s.waits.told = &Release{taken: make(chan bool, 1)}
+	s.waits.sent = started.Add(-2 * time.Hour)
+	s.take(message{report: &wire.Report{Type: wire.TypeExecutes, At: uint64(started.Add(-time.Hour).UnixNano())}}, true)
+	select {
+	case <-s.timer.C:
+	case <-time.After(10 * time.Second):
+		t.Error("a program that was executed an hour ago, and has an hour, has time left")
+	}
+}
+
 // TestBetween: the moment that init tells is one between the release and its being told.
 func TestBetween(t *testing.T) {
 	first := time.Now()

@@ -204,7 +204,7 @@ func (s *session) take(m message, ok bool) {
 	if !ok {
 		s.events = nil
 	} else if s.handle(m) && s.cause == "" { // else it is the kill's
-		s.timer.Reset(s.box.Timeout)
+		s.timer.Reset(s.left(time.Now()))
 	}
 }
 
