@@ -1,10 +1,7 @@
 package launch
 
 import (
-	"bytes"
 	"os"
-	"os/exec"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -189,49 +186,6 @@ func TestReadBackRlimitsAllKnown(t *testing.T) {
 		}
 		if soft, hard, ok := limit(text, name); !ok || soft != own.Cur || hard != own.Max {
 			t.Errorf("%s: %d %d %v, want %d %d", name, soft, hard, ok, own.Cur, own.Max)
-		}
-	}
-}
-
-func TestExiting(t *testing.T) {
-	if exiting("/proc/self") {
-		t.Error("this process is at its end")
-	}
-	if !exiting("/proc/0") {
-		t.Error("a process that is not there is not at its end")
-	}
-}
-
-// TestDoomed: a process that has yet to end after a fatal signal is told from one that
-// waits, has a signal that it will handle, or is not to be seen.
-func TestDoomed(t *testing.T) {
-	for stat, want := range map[string]bool{
-		"S 1 2 2 0 -1 4194304" + strings.Repeat(" 0", 23):            false,
-		"S 1 2 2 0 -1 4194304" + strings.Repeat(" 0", 21) + " 16640": true,  // SIGKILL and SIGTERM
-		"S 1 2 2 0 -1 4194304" + strings.Repeat(" 0", 21) + " 16384": false, // SIGTERM alone
-		"R 1 2 2 0 -1 4194308" + strings.Repeat(" 0", 23):            true,
-		"R 1 2 2 0 -1 4194816" + strings.Repeat(" 0", 23):            true, // writes its core
-		"R 1 2 2 0 -1 4195328" + strings.Repeat(" 0", 23):            true, // has taken its signal
-		"S": false,
-	} {
-		if got := dying(bytes.Fields([]byte(stat))); got != want {
-			t.Errorf("%q: %v", stat, got)
-		}
-	}
-	for range 20 {
-		cmd := exec.Command("/bin/sleep", "1000")
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		proc := "/proc/" + strconv.Itoa(cmd.Process.Pid)
-		if doomed(proc) {
-			t.Error("one that lives is doomed")
-		}
-		if cmd.Process.Kill(); !doomed(proc) {
-			t.Error("one that was killed is not doomed")
-		}
-		if cmd.Wait(); !doomed(proc) {
-			t.Error("one that is gone is not doomed")
 		}
 	}
 }

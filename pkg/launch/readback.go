@@ -108,52 +108,6 @@ func (s *session) groups(proc string) error {
 	return s.ahead.groupErr
 }
 
-// exiting is whether a process has begun to end (PF_EXITING in the flags of
-// /proc/PID/stat). It is asked after what it explains was read.
-func exiting(proc string) bool {
-	stat, err := statOf(proc)
-	return err != nil || flagged(stat, pfExiting)
-}
-
-// Flags of a process, and the fields of /proc/PID/stat behind its name.
-const (
-	pfExiting  = 0x4
-	pfDumpCore = 0x200 // and ends then
-	pfSignaled = 0x400 // by what it has begun to end for
-
-	statFlags   = 6
-	statPending = 28
-)
-
-func flagged(stat [][]byte, flags uint64) bool { return statBits(stat, statFlags)&flags != 0 }
-
-// statBits is a field that is a set of bits, 0 where there is none.
-func statBits(stat [][]byte, field int) uint64 {
-	if len(stat) <= field {
-		return 0
-	}
-	bits, _ := strconv.ParseUint(string(stat[field]), 10, 64)
-	return bits
-}
-
-// doomed is whether a process ends, or has been sent what will end it: each of its
-// threads has SIGKILL then, whatever the signal was (complete_signal in
-// kernel/signal.c). A thread takes that first and is marked as signaled next, and the
-// mark stands before the signal in what is read: so it is read twice.
-func doomed(proc string) bool {
-	for range 2 {
-		stat, err := statOf(proc)
-		if err != nil || dying(stat) {
-			return true
-		}
-	}
-	return false
-}
-
-func dying(stat [][]byte) bool {
-	return flagged(stat, pfExiting|pfDumpCore|pfSignaled) || statBits(stat, statPending)&(1<<(unix.SIGKILL-1)) != 0
-}
-
 func statusOf(path string) (map[string]string, error) {
 	text, err := readProc(path)
 	if err != nil {
