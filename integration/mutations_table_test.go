@@ -148,6 +148,8 @@ var mutations = []mutation{
 	{control: "names from files alone", fail: []string{"TestNamesDoNotResolve"}, edits: []edit{
 		{"pkg/rootfs/etc.go", `p.file("/etc/resolv.conf", resolv)`, `p.file("/etc/resolv.conf", resolv+"nameserver 127.0.0.1\n")`},
 		{"pkg/rootfs/etc.go", `p.file("/etc/hosts", etcfiles.Hosts)`, `p.file("/etc/hosts", "127.0.0.1 localhost test.example.org\n")`}}},
+	{control: "id of what lives kept", pkg: "pkg/sandbox", fail: []string{"TestIDOfWhatLivesIsKept"}, edits: []edit{
+		{"pkg/sandbox/runner.go", "if r.id != nil && !(r.end != nil && r.end.Lives) {", "if r.id != nil {"}}},
 	{control: "group removed", pkg: "leftovers", fail: []string{"TestNothingIsLeftAfterAnyEnd"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "if err := r.group.Close(); err != nil", "if err := error(nil); err != nil"}}},
 	{control: "group swept", pkg: "leftovers", fail: []string{"TestSupervisorKilled", "TestKilledAtEveryCall"}, edits: []edit{

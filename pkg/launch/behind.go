@@ -68,7 +68,9 @@ func (e *Ending) Wait() *refusal.Error {
 	if e.gone == nil {
 		return nil
 	}
-	return <-e.gone
+	left := <-e.gone
+	e.Lives = left != nil
+	return left
 }
 
 func closed(c <-chan struct{}) bool {

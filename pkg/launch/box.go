@@ -130,6 +130,9 @@ type Ending struct {
 	// for or never reached. The caller closes it.
 	OutDir *os.File
 	gone   <-chan *refusal.Error // nil when nothing is left, see Wait
+	// Lives: what was killed has not ended, and nothing says when it will. Where the
+	// kernel is not done with the sandbox it is known after Wait.
+	Lives bool
 
 	// Owned is the sandbox's user namespace where its files are not the caller's
 	// to read, nil otherwise. The caller closes it.

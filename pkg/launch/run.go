@@ -305,7 +305,7 @@ func (s *session) kill(cause result.Outcome) {
 func (s *session) finish() {
 	e := s.end
 	if s.stuck {
-		e.Outcome = result.Failed
+		e.Outcome, e.Lives = result.Failed, true
 		e.Error, e.Hints = livesOn, []string{findIt}
 		return
 	}

@@ -148,7 +148,7 @@ func (h *Held) Close() error {
 	if left := h.end.Wait(); left != nil {
 		err = left
 	}
-	h.runner.lost = nil // that is in the result
+	h.runner.lost, h.runner.end = nil, h.end // the first is in the result
 	h.runner.release()
 	h.plan.Close()
 	if err == nil && h.runner.lost != nil {

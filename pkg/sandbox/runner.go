@@ -34,6 +34,7 @@ type runner struct {
 	lost  *Incomplete // what did not reach the caller, nil for nothing
 	init  *launch.Init
 	box   *launch.Box
+	end   *launch.Ending // nil where nothing was started
 
 	items []rootfs.Item // what the root is made of
 
@@ -47,9 +48,9 @@ func (r *runner) do(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
-	end := launch.Run(ctx, r.box)
-	err := r.ended(ctx, end)
-	r.apart(end)
+	r.end = launch.Run(ctx, r.box)
+	err := r.ended(ctx, r.end)
+	r.apart(r.end)
 	return err
 }
 
@@ -324,7 +325,10 @@ func (r *runner) release() {
 			r.incomplete("left behind: " + err.Error())
 		}
 	}
-	if r.id != nil {
+	// The id of what was killed and does not end is nobody else's while this process
+	// lives: the kernel may still do for it what another sandbox would take for its own
+	// doing (a write that waits for its file system). Its lock goes with this process.
+	if r.id != nil && !(r.end != nil && r.end.Lives) {
 		r.id.Release()
 	}
 	if r.cpus != nil {
