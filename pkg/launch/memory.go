@@ -29,7 +29,11 @@ func (t *tree) memory(limit int64, l *look) (int64, bool) {
 	// pass may count a page several times. Two in a row hardly do.
 	soon := exact.begin(l, nil)
 	defer soon.end()
-	soon.take() // it may wait for locks of the program's
+	// Both may wait for locks of the program's, and then nobody asks them anything:
+	// the whole look would seem to have had no time of its own, and be late only at
+	// the end of all waiting.
+	l.take()
+	soon.take()
 	first, ok := t.sum(exactly, limit, soon)
 	if ok && first.total(true) <= limit {
 		return first.total(true), true

@@ -59,7 +59,7 @@ const askEvery = 100 * time.Millisecond
 type look struct {
 	patience
 	within *look  // the look that this one is a part of
-	report func() // called once when it is late, even while it waits for a lock
+	report func() // called once when it is late, even while it waits for a lock on a thread of its own
 	late   atomic.Bool
 	slow   atomic.Bool // it is to take a thread
 	began  time.Time

@@ -64,6 +64,19 @@ func TestLookAtWork(t *testing.T) {
 	}
 }
 
+// TestExactSumHasAThread: the time that the kernel walks page tables for is the
+// whole look's too, and all of it, the time blocked on a program's locks as well.
+func TestExactSumHasAThread(t *testing.T) {
+	l := sampled.begin(nil, nil)
+	defer l.end()
+	if _, ok := newTree(os.Getpid()).memory(1<<62, l); !ok || l.task != 0 {
+		t.Errorf("%v, thread %d of a look that is over at once", ok, l.task)
+	}
+	if _, ok := newTree(os.Getpid()).memory(-1, l); !ok || l.task != unix.Gettid() {
+		t.Errorf("%v, thread %d, want %d", ok, l.task, unix.Gettid())
+	}
+}
+
 // TestBlocked: who waits in the kernel for a lock is told from who waits for a CPU.
 func TestBlocked(t *testing.T) {
 	before := threadTime(unix.Gettid())
