@@ -214,7 +214,7 @@ var mutations = []mutation{
 		{"pkg/launch/unlisted.go", "return max(listed, most)", "return listed + 0*most"}}},
 	{control: "time that a look itself takes", pkg: "pkg/launch", fail: []string{"TestTooLong", "TestLookAtWork", "TestExactSumHasAThread"}, edits: []edit{
 		{"pkg/launch/memory.go", "	l.take()\n", ""},
-		{"pkg/launch/patience.go", "if own >= l.look/ownShare || wall >= longestWait*l.look {", "if wall < 0 {"}}},
+		{"pkg/launch/patience.go", "if wall >= l.wait || wall >= l.look && own >= l.look/ownShare {", "if wall < 0 {"}}},
 	{control: "descriptors on their way", pkg: "limits", fail: []string{"TestDescriptorsOnTheirWay"}, edits: []edit{
 		{"pkg/plan/limits.go", "own.Max-spareFiles)", "own.Max)"}}},
 	{control: "signals of init can be queued", fail: []string{"TestNoSignalToBeQueued"}, edits: []edit{
@@ -520,7 +520,7 @@ var mutations = []mutation{
 	{control: "what executed nothing is run elsewhere", pkg: "session", fail: []string{"TestWarmDiesBeforeTheExec"}, edits: []edit{
 		{"pkg/launch/run.go", "	s.waits.begun(s.cause != \"\" || s.failed != nil || s.end.Stats.OOMKills > 0)\n", "	s.waits.begun(true)\n"}}},
 	{control: "CPU time until the release", pkg: "session", fail: []string{"TestWarmLimitsBeginAtTheRelease"}, edits: []edit{
-		{"pkg/launch/release.go", "		w.base = s.watch.spent(s.pid)\n", "		w.base = time.Hour\n"}}},
+		{"pkg/launch/release.go", "		w.base = s.watch.spent(s.pid, released)\n", "		w.base = time.Hour\n"}}},
 	{control: "a result after the last process", pkg: "pkg/cgroup", fail: []string{"TestCloseKills"}, edits: []edit{
 		{"pkg/cgroup/kill.go", "		return err == nil && text == \"\", err\n", "		return err == nil || text == \"\", err\n"},
 		{"pkg/cgroup/kill.go", "		return field(s, \"populated\") == 0, err\n", "		return field(s, \"populated\") >= 0, err\n"}}},

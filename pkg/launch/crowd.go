@@ -39,7 +39,7 @@ func crowdNice(running, allowed int) int {
 // A number that was read here may be another group's a moment later, which would
 // then be nice and nothing worse; the kernel gives numbers out in turn.
 func (t *tree) calm(cpus int) {
-	list, _ := t.processes(patiently) // no verdict hangs on it, and nobody waits for it
+	list, _ := t.processes(new(look)) // without an end: no verdict hangs on it, and nobody waits for it
 	c := crowd{list: list, groups: map[int]bool{}}
 	running := 0
 	for _, p := range list {

@@ -27,27 +27,32 @@ import (
 type patience struct {
 	// look is how long one look has at least.
 	look time.Duration
+	// wait is how long it has at most, whoever keeps it from its end.
+	wait time.Duration
 	// pause bounds the wait after a look that took long. The supervisor spends a
 	// fifth of one CPU on looking at most, until that is reached.
 	pause time.Duration
 }
 
 var (
-	sampled = patience{look: 5 * time.Second, pause: 250 * time.Millisecond}
+	sampled = patience{look: 5 * time.Second, wait: 30 * time.Second, pause: 250 * time.Millisecond}
 	// exact is for the sums that the kernel walks page tables for.
-	exact = patience{look: 2 * time.Second}
+	exact = patience{look: 2 * time.Second, wait: 12 * time.Second}
 	// uncharged is for what no cgroup is charged for: sockets, of which there may be
 	// a hundred thousand, and locks, which may lie behind each of as many
 	// descriptors. A cgroup holds everything else meanwhile.
-	uncharged = patience{look: 30 * time.Second, pause: 2 * time.Second}
+	uncharged = patience{look: 30 * time.Second, wait: 30 * time.Second, pause: 2 * time.Second}
+	// released is for the one look at what a program used while it waited for its
+	// text: the clocks and kills of the run wait for it.
+	released = patience{look: 5 * time.Second, wait: 5 * time.Second}
 )
 
-// After its time a look is late when it has taken a part of that itself, when many
-// times that are over, or when half of the memory that was there is gone.
+// After its time a look is late when it has taken a part of that itself. It is, too,
+// when half of the memory is gone that the host had once the look was not quick.
 const (
 	ownShare    = 4
-	longestWait = 6
 	memoryShare = 2
+	notQuick    = 5 * time.Second
 )
 
 // askEvery is how often it is asked what a look that has not ended does.
@@ -73,9 +78,6 @@ type look struct {
 	blocked time.Duration
 	least   int64 // what the host must have left
 }
-
-// patiently is for a look that nothing depends on.
-var patiently = new(look)
 
 // begin is on the goroutine that looks, which calls end.
 func (p patience) begin(within *look, report func()) *look {
@@ -153,11 +155,11 @@ func (l *look) own(now time.Time) time.Duration {
 
 // tooLong judges by the time that has passed and the part of it that is the look's.
 func (l *look) tooLong(wall, own time.Duration, available func() int64) bool {
-	if wall < l.look {
-		return false
-	}
-	if own >= l.look/ownShare || wall >= longestWait*l.look {
+	if wall >= l.wait || wall >= l.look && own >= l.look/ownShare {
 		return true
+	}
+	if wall < min(l.look, notQuick) {
+		return false
 	}
 	left := available()
 	if l.least == 0 {

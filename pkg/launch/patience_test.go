@@ -16,18 +16,27 @@ func TestTooLong(t *testing.T) {
 	const gb = 1 << 30
 	for _, c := range []struct {
 		name      string
+		p         patience
 		wall, own time.Duration
 		left      []int64 // available memory, at each asking
 		want      bool
 	}{
-		{"in its time, all its own", sampled.look - 1, sampled.look - 1, []int64{1}, false},
-		{"its own", sampled.look, sampled.look / ownShare, []int64{gb}, true},
-		{"others'", sampled.look, sampled.look/ownShare - 1, []int64{gb, gb / 2}, false},
-		{"others', and memory goes", sampled.look, 0, []int64{gb, gb/2 - 1}, true},
-		{"others', and memory is not told", sampled.look, 0, []int64{0}, true},
-		{"others', for ever", longestWait * sampled.look, 0, []int64{gb}, true},
+		{"in its time, all its own", sampled, sampled.look - 1, sampled.look - 1, []int64{1}, false},
+		{"its own", sampled, sampled.look, sampled.look / ownShare, []int64{gb}, true},
+		{"others'", sampled, sampled.look, sampled.look/ownShare - 1, []int64{gb, gb / 2}, false},
+		{"others', and memory goes", sampled, sampled.look, 0, []int64{gb, gb/2 - 1}, true},
+		{"others', and memory is not told", sampled, sampled.look, 0, []int64{0}, true},
+		{"others', to the last", sampled, 30*time.Second - 1, 0, []int64{gb}, false},
+		{"others', for ever", sampled, 30 * time.Second, 0, []int64{gb}, true},
+		{"many sockets", uncharged, 30*time.Second - 1, 30*time.Second - 1, []int64{gb, gb / 2}, false},
+		{"many sockets, quick, and memory goes", uncharged, notQuick - 1, 0, []int64{gb, 1}, false},
+		{"many sockets, and memory goes", uncharged, notQuick, 0, []int64{gb, gb/2 - 1}, true},
+		{"others', many sockets, for ever", uncharged, 30 * time.Second, 0, []int64{gb}, true},
+		{"page tables, and memory goes", exact, exact.look, 0, []int64{gb, gb/2 - 1}, true},
+		{"a release", released, 5*time.Second - 1, 0, []int64{gb}, false},
+		{"a release, for ever", released, 5 * time.Second, 0, []int64{gb}, true},
 	} {
-		l := &look{patience: sampled}
+		l := &look{patience: c.p}
 		got := false
 		for _, left := range c.left {
 			got = l.tooLong(c.wall, c.own, func() int64 { return left })
@@ -42,7 +51,7 @@ func TestTooLong(t *testing.T) {
 // part of it; one that ends in time says nothing.
 func TestLookAtWork(t *testing.T) {
 	told := make(chan int, 2)
-	busy := patience{look: 20 * time.Millisecond}
+	busy := patience{look: 20 * time.Millisecond, wait: time.Hour}
 	whole := busy.begin(nil, func() { told <- 1 })
 	part := busy.begin(whole, nil)
 	runtime.LockOSThread()
@@ -55,12 +64,38 @@ func TestLookAtWork(t *testing.T) {
 	if !part.over() || part.end() || whole.end() || len(told) != 1 {
 		t.Errorf("told %d times", len(told))
 	}
-	quick := patience{look: time.Hour}.begin(whole, func() { t.Error("late") })
+	quick := patience{look: time.Hour, wait: time.Hour}.begin(whole, func() { t.Error("late") })
 	if !quick.over() {
 		t.Error("a part goes on after the whole")
 	}
 	if !quick.end() {
 		t.Error("a look of no time was late")
+	}
+}
+
+// TestSpentEnds: what a release asks for is not waited for without an end, and what
+// was not known by then is nothing.
+func TestSpentEnds(t *testing.T) {
+	cmd := exec.Command("cat")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	w := newWatchdog(&Box{})
+	if used := w.spent(os.Getpid(), released); used <= 0 {
+		t.Fatalf("%s of a child that has been started", used)
+	}
+	late := false
+	for i := 0; i < 100_000 && !late; i++ { // the end comes at any place of the look
+		late = w.spent(os.Getpid(), patience{}) == 0
+	}
+	if !late {
+		t.Error("a look without any time has ended with an answer each time")
 	}
 }
 

@@ -165,7 +165,7 @@ func (s *session) watchAnew() error {
 	w := newWatchdog(s.box)
 	w.owned = s.end.Owned
 	if s.box.programWaits() { // else it has used nothing that one made for its run does not
-		w.base = s.watch.spent(s.pid)
+		w.base = s.watch.spent(s.pid, released)
 		s.waits.used = w.base
 	}
 	s.watch.stop()

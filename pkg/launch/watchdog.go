@@ -165,12 +165,14 @@ func (w *watchdog) groupCPU() (used time.Duration, ok bool) {
 	return used, err == nil
 }
 
-// spent is the tree's CPU time up to now. What cannot be measured counts later.
-func (w *watchdog) spent(initPID int) time.Duration {
+// spent is the tree's CPU time up to now. What cannot be measured in time counts later.
+func (w *watchdog) spent(initPID int, p patience) time.Duration {
 	if used, ok := w.groupCPU(); ok {
 		return used
 	}
-	used, _ := w.tree(initPID).cpu(patiently)
+	l := p.begin(nil, nil)
+	defer l.end()
+	used, _ := w.tree(initPID).cpu(l)
 	return used
 }
 
