@@ -34,6 +34,8 @@ const MAX_STDERR = 64 << 10
 const PATIENCE_MS = 10_000
 const START_MS = 60_000
 const END_MS = 30_000
+// How long a session that has not said hello may take to end when it is told to.
+const LEAVING_MS = 5_000
 
 /** What sandglass refused or could not do; hints are lines that can be pasted. */
 export class SandglassError extends Error {
@@ -519,7 +521,7 @@ class Core {
   }
 
   async start() {
-    const timer = setTimeout(() => this.#fail(new ProtocolError(`${this.binary} session says no hello`)), START_MS)
+    const timer = setTimeout(() => this.#giveUp(), START_MS)
     await new Promise((done) => {
       this.#greeted = done
       if (this.#dead) done()
@@ -617,6 +619,16 @@ class Core {
   #fail(error) {
     this.#die(() => new error.constructor(error.message, error))
     this.kill()
+  }
+
+  // It may be making the sandboxes that it keeps ready: SIGKILL would leave their control
+  // groups to the next start.
+  #giveUp() {
+    this.#die(() => new ProtocolError(`${this.binary} session says no hello`))
+    this.#child.stdin?.end()
+    this.#child.kill('SIGTERM')
+    const timer = setTimeout(() => this.kill(), LEAVING_MS)
+    this.#ended.then(() => clearTimeout(timer))
   }
 
   kill() {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -350,6 +351,23 @@ read x; output xy; output z; result 2; result 1; exec cat >/dev/null`) })
   let length = 0
   for await (const piece of run) length += piece.data.length
   assert.equal(length, (8 << 20) + 3)
+})
+
+test('a session that says no hello removes itself what it had begun to make', async () => {
+  const path = fake(`trap 'echo down >"$0.gone"; exit' TERM
+echo up >"$0.up"
+cat
+while :; do sleep 1; done`) // ends by a signal, and after the end of its requests
+  execFileSync('mkfifo', [path + '.up'])
+  const real = globalThis.setTimeout
+  let late
+  globalThis.setTimeout = (f, ms) => (ms === 60_000 ? (late = f) : real(f, ms))
+  const starting = session({ binary: path })
+  globalThis.setTimeout = real
+  const up = readFile(path + '.up', 'utf8').then(late)
+  await assert.rejects(starting, (e) => e instanceof sandglass.ProtocolError && e.message.endsWith('says no hello'))
+  await up
+  assert.equal(readFileSync(path + '.gone', 'utf8'), 'down\n')
 })
 
 test('what is no session, or a broken one', async () => {

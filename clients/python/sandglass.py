@@ -56,6 +56,8 @@ _MAX_REST = 64 << 20
 _MAX_STDERR = 64 << 10
 _START_SECONDS = 60.0
 _END_SECONDS = 30.0
+# How long a session that has not said hello may take to end when it is told to.
+_LEAVING_SECONDS = 5.0
 
 
 class SandglassError(Exception):
@@ -618,11 +620,24 @@ class Run:
             self._wake()
 
 
+class _Start:
+    """The start of a session, which another thread may give up."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self.given_up = False
+
+    def give_up(self) -> None:
+        self.given_up = True
+        self.over.set()
+
+
 class _Core:
     """A session's process, and the three threads that keep its pipes moving. It
     knows nothing of who waits, so that a Session that is forgotten can be ended."""
 
-    def __init__(self, binary: str, flags: Sequence[str]) -> None:
+    def __init__(self, binary: str, flags: Sequence[str], start: Optional[_Start] = None) -> None:
+        start = start or _Start()
         self.hello: Dict[str, Any] = {}
         self._lock = threading.RLock()
         # Weak: what is written by a run that the caller has forgotten is dropped.
@@ -630,7 +645,7 @@ class _Core:
         self._next = 0
         self._dead: Optional[SandglassError] = None
         self._closing = False
-        self._greeted = threading.Event()
+        self._greeted = start.over
         self._requests: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
         self._stderr = b""
         self._pid = os.getpid()
@@ -648,13 +663,29 @@ class _Core:
             for t in self._threads:
                 t.start()
             self._greeted.wait(_START_SECONDS)
-            if self._dead is None and not self.hello:
+            if start.given_up:
+                self._die(SessionClosed("the start of the session was given up"))
+            elif not self.hello:
                 self._die(ProtocolError("%s session says no hello" % binary))
             if self._dead is not None:
                 raise self._dead
         except BaseException:
-            self.kill()
+            self._abandon()
             raise
+
+    def _abandon(self) -> None:
+        """The end of a session that nobody has. It may be making the sandboxes that it
+        keeps ready: SIGKILL would leave their control groups to the next start."""
+        self._closing = True
+        self._requests.put(None)
+        try:
+            if self._process.poll() is None:
+                self._process.terminate()
+            self._process.wait(_LEAVING_SECONDS)
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            self.kill()
 
     # The reader.
 
@@ -901,7 +932,7 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def _start(binary: Optional[str], flags: Sequence[str], max_running: Optional[int], max_queued: Optional[int],
-           env: Optional[Mapping[str, str]], defaults: Mapping[str, Any]) -> _Core:
+           env: Optional[Mapping[str, str]], defaults: Mapping[str, Any], start: Optional[_Start] = None) -> _Core:
     _need("binary", binary, _PATH, "a path")
     _words("flags", flags)
     _texts("env", env, str, "str")
@@ -912,7 +943,7 @@ def _start(binary: Optional[str], flags: Sequence[str], max_running: Optional[in
         more["max_running"] = max_running
     if max_queued is not None:
         more["max_queued"] = max_queued
-    return _Core(os.fspath(binary or os.environ.get("SANDGLASS") or "sandglass"), [*(flags or ()), *_flags(more)])
+    return _Core(os.fspath(binary or os.environ.get("SANDGLASS") or "sandglass"), [*(flags or ()), *_flags(more)], start)
 
 
 class Session:
@@ -1058,11 +1089,13 @@ class AsyncSession:
 
     async def start(self) -> AsyncSession:
         # One that is cancelled meanwhile must not leave a process that nobody knows.
-        starting = asyncio.ensure_future(asyncio.to_thread(_start, *self._how))
+        start = _Start()
+        starting = asyncio.ensure_future(asyncio.to_thread(_start, *self._how, start))
         try:
             self._core = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            starting.add_done_callback(lambda f: f.cancelled() or f.exception() or f.result().kill())
+            start.give_up()
+            starting.add_done_callback(lambda f: f.cancelled() or f.exception() or threading.Thread(target=f.result()._abandon).start())
             raise
         self._end = weakref.finalize(self, self._core.kill)
         return self

@@ -431,6 +431,47 @@ class Strange(unittest.TestCase):
         with self.assertRaises(sandglass.NotInstalled):
             sandglass.Session(binary="/nonexistent/sandglass")
 
+    # It ends by a signal, and after the end of its requests.
+    SILENT = """trap 'echo down >"$0.gone"; exit' TERM
+echo up >"$0.up"
+cat
+while :; do sleep 1; done
+"""
+
+    def up(self, path):
+        with open(path + ".up") as f:
+            self.assertEqual(f.read(), "up\n")
+
+    def silent(self):
+        path = self.fake(self.SILENT)
+        os.mkfifo(path + ".up")
+        return path
+
+    def took_itself_down(self, path):
+        with open(path + ".gone") as f:
+            self.assertEqual(f.read(), "down\n")
+
+    def test_no_hello(self):
+        """What a session had begun to make it removes itself."""
+        path, start = self.silent(), sandglass._Start()
+        start.over.wait = lambda _: self.up(path)
+        with self.assertRaisesRegex(sandglass.ProtocolError, "says no hello"):
+            sandglass._start(path, (), None, None, None, {}, start)
+        self.took_itself_down(path)
+
+    def test_start_that_is_given_up(self):
+        path = self.silent()
+
+        async def given_up():
+            task = asyncio.create_task(sandglass.AsyncSession(binary=path).start())
+            await asyncio.to_thread(self.up, path)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(given_up())
+        self.took_itself_down(path)
+
     def test_broken_session(self):
         for script, kind, text in (
             ("read x; printf '{\"type\":\"resu'", sandglass.SessionClosed, "in the middle of a reply"),
