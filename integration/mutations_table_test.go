@@ -491,9 +491,13 @@ var mutations = []mutation{
 	{control: "line that is no message", pkg: "mcp", fail: []string{"TestHostileLines"}, edits: []edit{
 		{"cmd/sandglass-mcp/wire.go", "\"the line is not JSON\")\n			continue\n", "\"the line is not JSON\")\n			w.why = errors.New(\"no message\")\n			return\n"}}},
 	{control: "number of a server's sessions", pkg: "mcp", fail: []string{"TestBoundsOfClients"}, edits: []edit{
-		{"cmd/sandglass-mcp/sessions.go", "	if len(order) < maxSessions {\n", "	if len(order) >= 0 {\n"}}},
+		{"cmd/sandglass-mcp/sessions.go", "	if len(order)+len(s.begins) >= maxSessions {\n", "	if len(order) < 0 {\n"}}},
 	{control: "the idlest session gives way", pkg: "mcp", fail: []string{"TestBoundsOfClients"}, edits: []edit{
 		{"cmd/sandglass-mcp/sessions.go", "		case least == nil, least", "		case least == nil, out == \"\" && least"}}},
+	{control: "sessions that are being begun", pkg: "cmd/sandglass-mcp", fail: []string{"TestSessionsBegunAtOnce"}, edits: []edit{
+		{"cmd/sandglass-mcp/sessions.go", "	s.begins[call] = \"\"\n", ""}}},
+	{control: "who knows the token is no stranger", pkg: "cmd/sandglass-mcp", fail: []string{"TestStrangersWhileABodyComes"}, edits: []edit{
+		{"cmd/sandglass-mcp/http.go", "	admit(r)\n", ""}}},
 	{control: "ids come back as they are", pkg: "mcp", fail: []string{"TestHostileLines", "TestWhoMayCall", "TestBatches"}, edits: []edit{
 		{"cmd/sandglass-mcp/ids.go", "!sameID(text, r.ID) {", "!sameID(text, r.ID) && text == nil {"}}},
 	{control: "no batches in newer protocols", pkg: "mcp", fail: []string{"TestHostileLines"}, edits: []edit{

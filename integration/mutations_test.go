@@ -24,7 +24,7 @@ type mutation struct {
 }
 
 // unit says that the tests are those of a package of the source, not of the binaries.
-func (m *mutation) unit() bool { return strings.HasPrefix(m.pkg, "pkg/") }
+func (m *mutation) unit() bool { return strings.Contains(m.pkg, "/") }
 
 // dir is where the tests are.
 func (m *mutation) dir() string {

@@ -78,11 +78,11 @@ func serveHTTP(ctx context.Context, o *options, t *tools) error {
 }
 
 // streamable is the protocol itself. A session that is idle ends, and there are
-// never more than maxSessions.
+// never more than maxSessions, those included that are being begun.
 func (t *tools) streamable() http.Handler {
 	return mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		// It is asked for the server of every request, and some begin no session.
-		if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !t.sessions.room(t.server) {
+		if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !t.sessions.room(r, t.server) {
 			return nil // answered with 400
 		}
 		return t.server
@@ -159,8 +159,10 @@ func (g *guard) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 }
 
 // pass reads the body first, in bounded time and memory. A deadline of the whole
-// request would end calls that run longer.
+// request would end calls that run longer. Its connection gives way to no stranger's
+// meanwhile, but is not busy yet: who is slow would hold a place.
 func (g *guard) pass(w timely, r *http.Request) {
+	admit(r)
 	c := http.NewResponseController(w)
 	c.SetReadDeadline(time.Now().Add(bodyTime))
 	body, err := io.ReadAll(http.MaxBytesReader(w.ResponseWriter, r.Body, messageBytes))
@@ -184,7 +186,12 @@ func (g *guard) pass(w timely, r *http.Request) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	defer occupy(r)()
 	defer g.tools.calls.enter(r)()
-	defer g.tools.sessions.enter(r, g.tools.server)()
+	leave, there := g.tools.sessions.enter(r, g.tools.server)
+	if !there {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	}
+	defer leave()
 	g.next.ServeHTTP(w, r)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -104,6 +105,15 @@ func withPlace(ctx context.Context, c net.Conn) context.Context {
 	return context.WithValue(ctx, placeKey{}, c)
 }
 
+// admit notes that a request with the token came over its connection.
+func admit(r *http.Request) {
+	if c, ok := r.Context().Value(placeKey{}).(*place); ok {
+		c.of.mu.Lock()
+		defer c.of.mu.Unlock()
+		c.known = true
+	}
+}
+
 // occupy keeps the place of a request's connection until leave is called; then it
 // waits, behind all others. A stream of events, of which there are none, keeps none.
 func occupy(r *http.Request) (leave func()) {
@@ -114,7 +124,7 @@ func occupy(r *http.Request) (leave func()) {
 	set := func(busy bool) {
 		c.of.mu.Lock()
 		defer c.of.mu.Unlock()
-		c.known, c.busy = true, busy
+		c.busy = busy
 		if !busy && c.of.remove(c) {
 			c.of.all = append(c.of.all, c)
 		}
@@ -126,16 +136,26 @@ func occupy(r *http.Request) (leave func()) {
 	}
 }
 
-// answerTime is how long a client may take nothing of its answer, which would else
-// keep its place for ever.
+// answerTime is how long a client may take for a part of its answer: who takes nothing
+// would else keep its place for ever.
 var answerTime = 60 * time.Second
 
-// timely bounds each write of an answer. The whole of it may take longer.
+// answerPart is how much of an answer has to be taken in that time.
+const answerPart = 64 << 10
+
+// timely bounds the time of each part of an answer. The whole, which the SDK writes at
+// once, may take longer.
 type timely struct{ http.ResponseWriter }
 
-func (w timely) Write(b []byte) (int, error) {
-	http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTime))
-	return w.ResponseWriter.Write(b)
+func (w timely) Write(b []byte) (n int, err error) {
+	for part := range slices.Chunk(b, answerPart) {
+		http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(answerTime))
+		m, err := w.ResponseWriter.Write(part)
+		if n += m; err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 func (w timely) Unwrap() http.ResponseWriter { return w.ResponseWriter }

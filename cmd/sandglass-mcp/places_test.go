@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -32,9 +34,11 @@ func (o offered) dial(t *testing.T, p *places) (net.Conn, *place) {
 	return ours, c.(*place)
 }
 
-// request is one that comes over a connection.
+// request is one with the token that comes over a connection.
 func (c *place) request(t *testing.T) *http.Request {
-	return httptest.NewRequest("POST", endpoint, nil).WithContext(withPlace(t.Context(), c))
+	r := httptest.NewRequest("POST", endpoint, nil).WithContext(withPlace(t.Context(), c))
+	admit(r)
+	return r
 }
 
 // TestPlaces: a new connection has its place at once, and takes it from who waits
@@ -108,6 +112,73 @@ func TestAnswerThatNobodyTakes(t *testing.T) {
 	}
 	if err := <-end; err == nil {
 		t.Error("no error")
+	}
+}
+
+// TestStrangersWhileABodyComes: who knows the token keeps its place while its body is on
+// the way, whatever others open.
+func TestStrangersWhileABodyComes(t *testing.T) {
+	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "done") })
+	s := httptest.NewUnstartedServer(&guard{o: &options{}, token: sha256.Sum256([]byte("x")), next: next, tools: &tools{}})
+	s.Listener, s.Config.ConnContext = newPlaces(s.Listener, 2), withPlace
+	s.Start()
+	defer s.Close()
+	dial := func(text string) net.Conn {
+		c, err := net.Dial("tcp", s.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		c.SetDeadline(time.Now().Add(30 * time.Second))
+		if _, err := io.WriteString(c, text); err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const asked = "HTTP/1.1 100 Continue\r\n\r\n"
+	good, got := dial("POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer x\r\nContent-Length: 2\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"), make([]byte, len(asked))
+	if _, err := io.ReadFull(good, got); err != nil || string(got) != asked {
+		t.Fatalf("%q, %v", got, err)
+	}
+	strangers := []net.Conn{dial(""), dial(""), dial("")}
+	for _, c := range strangers[:2] {
+		if _, err := c.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("%v, want the end", err)
+		}
+	}
+	io.WriteString(good, "{}")
+	if text, err := io.ReadAll(good); err != nil || !strings.HasSuffix(string(text), "\r\n\r\ndone") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// taken is what an answer was written in; each part has its own time.
+type taken struct {
+	http.ResponseWriter
+	timed bool
+	parts []int
+}
+
+func (w *taken) SetWriteDeadline(time.Time) error {
+	w.timed = true
+	return nil
+}
+
+func (w *taken) Write(b []byte) (int, error) {
+	if !w.timed {
+		return 0, errors.New("no time of its own")
+	}
+	w.parts, w.timed = append(w.parts, len(b)), false
+	return len(b), nil
+}
+
+// TestAnswerThatIsTakenSlowly: the whole of an answer, which is written at once, may take
+// longer than a part.
+func TestAnswerThatIsTakenSlowly(t *testing.T) {
+	w := &taken{}
+	n, err := timely{w}.Write(make([]byte, 2*answerPart+1))
+	if want := []int{answerPart, answerPart, 1}; n != 2*answerPart+1 || err != nil || !slices.Equal(w.parts, want) {
+		t.Errorf("%d, %v, in parts of %d, want %d", n, err, w.parts, want)
 	}
 }
 

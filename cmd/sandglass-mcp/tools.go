@@ -98,6 +98,7 @@ type tools struct {
 
 func newTools(o *options, b *box, languages []string) (*tools, error) {
 	t := &tools{o: o, box: b, server: mcp.NewServer(&mcp.Implementation{Name: "sandglass", Version: version}, nil)}
+	t.server.AddReceivingMiddleware(t.sessions.named)
 	code, err := schemaOf[codeInput](o)
 	if err != nil {
 		return nil, err
