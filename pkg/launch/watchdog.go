@@ -41,10 +41,9 @@ const watches = 3
 // is read then, and costs the start no time.
 func newWatchdog(b *Box) *watchdog {
 	w := &watchdog{box: b, every: sampleEvery, most: b.CPUTime, over: make(chan result.Outcome, watches), done: make(chan struct{})}
-	if c, ok := countsIn("/proc/self/net/"); ok {
-		w.udp.see(c.packets)
-		w.tcp.see(c.pages)
-	}
+	c, _ := countsIn("/proc/self/net/") // if it cannot be told, all that there is later has grown
+	w.udp.see(c.packets)
+	w.tcp.see(c.pages)
 	return w
 }
 
