@@ -15,7 +15,8 @@ import (
 // has more of than before.
 
 // growth is of pages that the kernel counts for the whole host, since the fewest
-// that were there: what others have read since the start must not count for ours.
+// that were there: what others had before is not ours, and what they have read since
+// does not hide what comes for ours later.
 // What they read while ours fills hides as much of it for good. Then the host holds
 // no more than it did, and a sandbox never more than the limit above that.
 type growth struct {
