@@ -14,7 +14,7 @@ import (
 
 // TestTree: grandchildren are found, and the process itself is not among them.
 func TestTree(t *testing.T) {
-	cmd := exec.Command("sh", "-c", "cat & echo; cat")
+	cmd := exec.Command("sh", "-c", "exec 3<&0; cat <&3 & echo; cat") // without the 3 a cat behind & reads nothing and ends
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
