@@ -37,7 +37,6 @@ func run() {
 		}
 	}
 	b.wait()
-	os.Exit(0)
 }
 
 // fail ends init for what a step of it could not do.

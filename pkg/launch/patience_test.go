@@ -76,14 +76,7 @@ func TestLookAtWork(t *testing.T) {
 // TestSpentEnds: what a release asks for is not waited for without an end, and what
 // was not known by then is nothing.
 func TestSpentEnds(t *testing.T) {
-	cmd := exec.Command("cat")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, in := waitingChild(t)
 	defer cmd.Wait()
 	defer in.Close()
 	w := newWatchdog(&Box{})

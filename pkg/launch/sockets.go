@@ -3,6 +3,7 @@ package launch
 import (
 	"bufio"
 	"bytes"
+	"math"
 	"os"
 	"strconv"
 	"sync"
@@ -164,19 +165,38 @@ func number(text []byte, base int) int64 {
 	return n
 }
 
-// mostInSocket is what one socket can hold by the host's settings. The kernel
-// doubles what a program asks for.
+// mostInSocket is what one socket can hold by the host's settings.
 var mostInSocket = sync.OnceValue(func() int64 {
-	most := int64(0)
-	for _, way := range []string{"r", "w"} {
-		asked, tuned := lastNumber("/proc/sys/net/core/"+way+"mem_max"), lastNumber("/proc/sys/net/ipv4/tcp_"+way+"mem")
-		if asked <= 0 || tuned <= 0 {
-			return 1 << 30
-		}
-		most += max(2*asked, tuned)
+	in, out := buffersOf("r"), buffersOf("w")
+	if in == unknownBuffers || out == unknownBuffers {
+		return 1 << 30
 	}
-	return most
+	return in.most() + out.most()
 })
+
+// received is what one socket can have received by them.
+var received = sync.OnceValue(func() buffers { return buffersOf("r") })
+
+// buffers are the host's settings for one direction of a socket.
+type buffers struct{ asked, tuned int64 }
+
+// unknownBuffers are those of a host that does not say.
+var unknownBuffers = buffers{math.MaxInt32, math.MaxInt32}
+
+// buffersOf reads them for "r" or "w".
+func buffersOf(way string) buffers {
+	b := buffers{lastNumber("/proc/sys/net/core/" + way + "mem_max"), lastNumber("/proc/sys/net/ipv4/tcp_" + way + "mem")}
+	if b.asked <= 0 || b.tuned <= 0 {
+		return unknownBuffers
+	}
+	return b
+}
+
+// byRequest is what a program can have by asking: the kernel doubles it.
+func (b buffers) byRequest() int64 { return 2 * b.asked }
+
+// most is that, or what the kernel gives TCP by itself.
+func (b buffers) most() int64 { return max(b.byRequest(), b.tuned) }
 
 // lastNumber is the last word of a file.
 func lastNumber(path string) int64 {

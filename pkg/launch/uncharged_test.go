@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -164,10 +165,10 @@ func TestThreadsAreLookedAt(t *testing.T) {
 	}
 }
 
-// TestThreadEndsWhileLookedAt: its descriptors cannot be listed any more, which
-// hides nothing.
-func TestThreadEndsWhileLookedAt(t *testing.T) {
-	cmd := exec.Command("cat")
+// waitingChild is a process that lives until in is closed. The caller waits for it.
+func waitingChild(t *testing.T) (cmd *exec.Cmd, in io.Closer) {
+	t.Helper()
+	cmd = exec.Command("cat")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -175,6 +176,13 @@ func TestThreadEndsWhileLookedAt(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	return cmd, in
+}
+
+// TestThreadEndsWhileLookedAt: its descriptors cannot be listed any more, which
+// hides nothing.
+func TestThreadEndsWhileLookedAt(t *testing.T) {
+	cmd, in := waitingChild(t)
 	dir, ok := newTree(cmd.Process.Pid).openTask(cmd.Process.Pid, "fd", far())
 	if !ok || dir < 0 {
 		t.Fatal("not opened")

@@ -1,10 +1,6 @@
 package launch
 
-import (
-	"math"
-	"os"
-	"sync"
-)
+import "os"
 
 // Two kinds of sockets hold what came for them and are in no table: connect(2) to
 // AF_UNSPEC takes one of UDP out of its own (__udp_disconnect), and a connection that
@@ -72,27 +68,15 @@ func (c *counts) unlisted(dir string, l *look) (int64, bool) {
 // that keeps a great many is told as if they were full, and one with a few is not,
 // whatever comes for its neighbours.
 func (t *tree) inDatagrams(n int64) int64 {
-	return n*unfinished + min(n*2*buffers().asked, t.udp.bytes())
+	return n*unfinished + min(n*received().byRequest(), t.udp.bytes())
 }
 
 // withUnlisted adds to what the tables show of TCP what is in n sockets that they do
 // not show. The pages that have come hold what is listed as well, but not the sockets.
 func (t *tree) withUnlisted(listed, n int64, c *counts) int64 {
-	most := listed + n*max(2*buffers().asked, buffers().tuned)
+	most := listed + n*received().most()
 	if unseenPages() >= 0 { // else the pages mean nothing
 		most = min(most, t.tcp.bytes()+c.tcp*socketSize+c.waiting*waitSize)
 	}
 	return max(listed, most)
 }
-
-// received is what one socket can have received by the host's settings. The kernel
-// doubles what a program asks for, and gives TCP more by itself.
-type received struct{ asked, tuned int64 }
-
-var buffers = sync.OnceValue(func() received {
-	r := received{lastNumber("/proc/sys/net/core/rmem_max"), lastNumber("/proc/sys/net/ipv4/tcp_rmem")}
-	if r.asked <= 0 || r.tuned <= 0 {
-		return received{math.MaxInt32, math.MaxInt32}
-	}
-	return r
-})

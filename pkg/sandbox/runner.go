@@ -50,19 +50,19 @@ func (r *runner) do(ctx context.Context) error {
 	}
 	r.end = launch.Run(ctx, r.box)
 	err := r.ended(ctx, r.end)
-	r.apart(r.end)
+	r.apart()
 	return err
 }
 
 // apart waits until the kernel has taken the sandbox apart, and removes what of its
 // groups nobody is in meanwhile. What the sandbox had of the host's, its id above
 // all, is given back when it is gone.
-func (r *runner) apart(end *launch.Ending) {
-	if !end.Pending() {
+func (r *runner) apart() {
+	if !r.end.Pending() {
 		return
 	}
 	r.group.Prune()
-	if left := end.Wait(); left != nil {
+	if left := r.end.Wait(); left != nil {
 		r.incomplete("left behind: "+left.What, left.Hints...)
 	}
 }
