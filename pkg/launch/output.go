@@ -16,6 +16,9 @@ import (
 const (
 	// chunk is one read of the program's output; a pipe holds no more by default.
 	chunk = 64 << 10
+	// few is the first read, which for most programs is the only one: a chunk is
+	// sixteen pages to clear and fault in, twice, while the program starts.
+	few = 4 << 10
 	// flood is how much of what is dropped one system call takes: the largest pipe
 	// that an ordinary user can make by default.
 	flood = 1 << 20
@@ -58,7 +61,7 @@ func newPump(from *os.File, to io.Writer, limit int64, full func()) *pump {
 func (p *pump) run() {
 	defer close(p.done)
 	defer p.from.Close()
-	buf := make([]byte, chunk)
+	buf := make([]byte, few)
 	for {
 		n, err := p.from.Read(buf)
 		if n > 0 && !p.pass(buf[:n]) {
@@ -69,8 +72,11 @@ func (p *pump) run() {
 			return
 		}
 		if p.count.Truncated {
-			p.drop(buf)
+			p.drop()
 			return
+		}
+		if n == few && len(buf) == few {
+			buf = make([]byte, chunk)
 		}
 	}
 }
@@ -126,7 +132,8 @@ func (p *pump) add(n int64) (room int64) {
 // /dev/null. The program can fill a pipe without copying (sendfile, splice);
 // if each byte of a flood were copied here, it would have CPU time of the
 // supervisor's that no limit counts.
-func (p *pump) drop(buf []byte) {
+func (p *pump) drop() {
+	buf := make([]byte, chunk)
 	take := func() (int64, error) {
 		n, err := p.from.Read(buf)
 		return int64(n), err

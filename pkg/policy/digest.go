@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"hash"
 	"slices"
 	"strings"
 
@@ -20,7 +19,7 @@ const digestVersion = "sandglass policy 8"
 // counts and not its bytes; Home does not count, it only judges, and ImageName is for messages. What is a set
 // is sorted first, so the order of flags does not matter where it means nothing.
 func (s Spec) Digest() string {
-	c := canon{sha256.New()}
+	c := &canon{make([]byte, 0, 2<<10+len(s.Program.Code))}
 	c.text("version", digestVersion)
 	c.text("image", s.Image)
 	c.list("command", s.Program.Command)
@@ -51,7 +50,8 @@ func (s Spec) Digest() string {
 	c.flag("stdin", s.Stdin)
 	c.flag("explain-denials", s.ExplainDenials)
 	c.flag("tty", s.TTY)
-	return hex.EncodeToString(c.Sum(nil))
+	sum := sha256.Sum256(c.b)
+	return hex.EncodeToString(sum[:])
 }
 
 // Frame is the digest of the policy without what a sandbox can be given after it
@@ -69,7 +69,7 @@ func (s Spec) Frame() string {
 }
 
 // hosts counts as the list is meant.
-func (c canon) hosts(s *Spec) {
+func (c *canon) hosts(s *Spec) {
 	words := s.Hosts
 	if list, err := hosts.Parse(words); err == nil {
 		words = list.Strings()
@@ -86,24 +86,26 @@ func (c canon) hosts(s *Spec) {
 }
 
 // canon writes name, length and bytes of every field: no field can be read as
-// the end of the one before.
-type canon struct{ hash.Hash }
+// the end of the one before. The hash is taken of all at once, for each request of
+// a session has two of them.
+type canon struct{ b []byte }
 
-func (c canon) text(name, v string) {
-	var length [8]byte
-	binary.LittleEndian.PutUint64(length[:], uint64(len(v)))
-	c.Write([]byte(name + "\x00"))
-	c.Write(length[:])
-	c.Write([]byte(v))
+func (c *canon) text(name, v string) {
+	c.head(name, len(v))
+	c.b = append(c.b, v...)
 }
 
-func (c canon) num(name string, v int64) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(v))
-	c.text(name, string(b[:]))
+func (c *canon) num(name string, v int64) {
+	c.head(name, 8)
+	c.b = binary.LittleEndian.AppendUint64(c.b, uint64(v))
 }
 
-func (c canon) flag(name string, v bool) {
+func (c *canon) head(name string, length int) {
+	c.b = append(append(c.b, name...), 0)
+	c.b = binary.LittleEndian.AppendUint64(c.b, uint64(length))
+}
+
+func (c *canon) flag(name string, v bool) {
 	n := int64(0)
 	if v {
 		n = 1
@@ -111,20 +113,20 @@ func (c canon) flag(name string, v bool) {
 	c.num(name, n)
 }
 
-func (c canon) list(name string, v []string) {
+func (c *canon) list(name string, v []string) {
 	c.num(name, int64(len(v)))
 	for _, e := range v {
 		c.text(name, e)
 	}
 }
 
-func (c canon) set(name string, v []string) {
+func (c *canon) set(name string, v []string) {
 	sorted := slices.Clone(v)
 	slices.Sort(sorted)
 	c.list(name, sorted)
 }
 
-func (c canon) mounts(v []Mount) {
+func (c *canon) mounts(v []Mount) {
 	sorted := slices.Clone(v)
 	slices.SortFunc(sorted, func(a, b Mount) int { return strings.Compare(a.Target, b.Target) })
 	c.num("mounts", int64(len(sorted)))
@@ -135,7 +137,7 @@ func (c canon) mounts(v []Mount) {
 	}
 }
 
-func (c canon) files(v []File) {
+func (c *canon) files(v []File) {
 	sorted := slices.Clone(v)
 	slices.SortFunc(sorted, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	c.num("files", int64(len(sorted)))
@@ -147,7 +149,7 @@ func (c canon) files(v []File) {
 	}
 }
 
-func (c canon) limits(l *Limits) {
+func (c *canon) limits(l *Limits) {
 	c.num("timeout", int64(l.Timeout))
 	c.num("cpu-time", int64(l.CPUTime))
 	c.num("memory", l.Memory)

@@ -241,9 +241,9 @@ func (h *Held) Run(ctx context.Context, a *Planned) (res Result, began bool, err
 		h.Close()
 		return Result{}, false, nil
 	}
-	h.end = <-h.ending
-	res = newResult(s)
+	res = newResult(s) // while the program runs
 	res.Warm = true
+	h.end = <-h.ending
 	r.spec, r.plan, r.result = s, a.plan, &res
 	err = r.ended(ctx, h.end)
 	if err == nil && r.lost != nil {
