@@ -54,6 +54,7 @@ python3:PIL python3-pil
 python3:requests python3-requests
 npm npm
 tsc node-typescript
+mypy mypy
 strace strace
 gdb gdb
 curl curl

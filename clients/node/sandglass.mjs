@@ -10,7 +10,8 @@
 // A Session is one `sandglass session` process; many runs may be under way in it.
 // Every run has a sandbox of its own. The program's own end, its timeout and its
 // death out of memory are results; what sandglass itself refuses or cannot do is a
-// SandglassError.
+// SandglassError. A Session that is forgotten is closed, and one that is left open ends
+// when the process does.
 //
 // Text that a model wrote belongs into code, stdin, files and args. file, a file's
 // source, artifactsDir and options name things of the host's and are the caller's
@@ -343,10 +344,12 @@ export class Run {
   #taken = { pieces: 0, bytes: 0 } // and not yet told to the session
   #full = 0 // since when nothing was taken
   #givenUp = false
+  #session // which is not closed as forgotten while there is a run of it
   static patience = PATIENCE_MS
 
-  constructor(core, id, stream) {
+  constructor(core, id, stream, session) {
     this.#core = core
+    this.#session = session
     this.id = id
     this.#stream = stream
     const { features, limits } = core.hello
@@ -636,9 +639,9 @@ class Core {
     this.#child.stdout?.resume() // to its end, or there is no close
   }
 
-  async submit(fields, stream) {
+  async submit(fields, stream, session) {
     const id = String(++this.#next)
-    const run = new Run(this, id, Boolean(stream))
+    const run = new Run(this, id, Boolean(stream), session)
     const line = JSON.stringify({ type: 'run', id, ...fields, output: stream ? 'stream' : 'collect', window: run.window })
     const length = Buffer.byteLength(line)
     if (length > this.hello.limits.line_bytes) {
@@ -679,12 +682,18 @@ class Core {
   }
 }
 
+// Its process is one of the event loop's, and would stay as long as that.
+const forgotten = new FinalizationRegistry((core) => { core.close() })
+
 /** One `sandglass session`, in which any number of runs may be under way. */
 export class Session {
   #core
 
   /** @internal */
-  constructor(core) { this.#core = core }
+  constructor(core) {
+    this.#core = core
+    forgotten.register(this, core)
+  }
 
   /**
    * Start a session. All but binary, flags, maxRunning, maxQueued and env are the
@@ -719,7 +728,7 @@ export class Session {
   async #submit(what, stream, signal) {
     if (signal !== undefined) need('signal', signal, (v) => typeof v?.throwIfAborted === 'function', 'an AbortSignal')
     signal?.throwIfAborted()
-    const run = await this.#core.submit(request(what), stream)
+    const run = await this.#core.submit(request(what), stream, this)
     run.heed(signal)
     return run
   }

@@ -326,6 +326,33 @@ process.stdout.write((await box.run({ command: ['echo', 'on'] })).stdout)`
   assert.equal(text.split('\n').filter((l) => l.includes('socket:')).length <= 3, true, text)
 })
 
+test('a session that is forgotten is closed, and one that is left open ends with the process', async () => {
+  const path = join(mkdtempSync(join(dir, 'left')), 'sandglass')
+  writeFileSync(path, `#!/bin/sh\n${process.env.SANDGLASS} "$@"; echo $? >"$0.code"\n`, { mode: 0o755 })
+  execFileSync('mkfifo', [path + '.code'])
+  const begin = `import { readFile } from 'node:fs/promises'
+import { Session } from ${JSON.stringify(new URL('./sandglass.mjs', import.meta.url).href)}
+const start = () => Session.start({ binary: ${JSON.stringify(path)}, flags: ${JSON.stringify(flags)} })
+const run = async (command, more) => (await start()).submit({ command, ...more })
+const looks = setInterval(gc, 10)
+`
+  const node = (program) => execFileSync(process.execPath, ['--expose-gc', '--input-type=module', '-e', begin + program], { timeout: 60_000 }).toString()
+  // Not while somebody has a run of it.
+  assert.equal(node(`async function use() {
+  const hi = await run(['sh', '-c', 'sleep 0.3; echo hi'])
+  await new Promise((later) => setTimeout(later, 100))
+  process.stdout.write((await hi.result()).stdout)
+}
+await use()
+process.stdout.write(await readFile(${JSON.stringify(path)} + '.code'))
+clearInterval(looks)`), 'hi\n0\n')
+  const ended = readFile(path + '.code', 'utf8')
+  assert.equal(node(`for await (const piece of await run(['sh', '-c', 'echo here; sleep 1000'], { stream: true, timeout: '1h' })) {
+  process.stdout.write(piece.text, () => process.exit())
+}`), 'here\n')
+  assert.equal(await ended, '141\n')
+})
+
 const hello = '{"type":"hello","protocol":1,"version":"x","limits":{"line_bytes":1000,"collect_bytes":10,"inline_bytes":10},"features":[],"languages":[]}'
 
 // A program in place of sandglass.

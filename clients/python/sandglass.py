@@ -8,6 +8,7 @@
 
 A Session is one ``sandglass session`` process, which many threads may use at
 once; AsyncSession is the same for asyncio, and run() is for a single program.
+One that is forgotten, or left open when the interpreter exits, is closed then.
 Every run has a sandbox of its own. The program's own end, its timeout and its
 death out of memory are results; what sandglass itself refuses or cannot do is an
 exception below SandglassError.
@@ -21,7 +22,9 @@ Python 3.9 or newer, the standard library alone.
 
 from __future__ import annotations
 
+import _thread
 import asyncio
+import atexit
 import base64
 import collections
 import collections.abc
@@ -38,9 +41,9 @@ import weakref
 from typing import (Any, AsyncIterator, Awaitable, Callable, Deque, Dict, Iterator, List, Mapping, Optional, Sequence,
                     Tuple, Type, Union)
 
-__all__ = ["Artifact", "AsyncRun", "AsyncSession", "Busy", "Canceled", "Failed", "File", "NotInstalled", "Output",
+__all__ = ["Artifact", "AsyncRun", "AsyncSession", "Busy", "Canceled", "Data", "Failed", "File", "Files", "NotInstalled", "Output",
            "ProtocolError", "Refused", "RequestError", "Result", "Run", "RunError", "SandglassError", "Session",
-           "SessionClosed", "run"]
+           "SessionClosed", "Words", "run"]
 
 PROTOCOL = 1
 
@@ -113,12 +116,16 @@ class Failed(RunError):
     """sandglass itself failed in the middle of the run."""
 
 
+Data = Union[str, bytes, bytearray, memoryview]
+Words = Union[List[str], Tuple[str, ...]]  # a str is a Sequence[str] too, and no words
+
+
 @dataclasses.dataclass(frozen=True)
 class File:
     """A file that is in /work when the program starts: data, or the host's file source."""
 
     path: str
-    data: Union[str, bytes, None] = None
+    data: Optional[Data] = None
     source: Union[str, "os.PathLike[str]", None] = None
     executable: bool = False
 
@@ -341,7 +348,7 @@ def _flags(defaults: Mapping[str, Any]) -> List[str]:
     return flags
 
 
-def _binary_or_text(o: Dict[str, Any], text: str, binary: str, data: Union[str, bytes]) -> None:
+def _binary_or_text(o: Dict[str, Any], text: str, binary: str, data: Data) -> None:
     if isinstance(data, str):
         o[text] = data
     else:
@@ -364,14 +371,15 @@ def _file(f: File) -> Dict[str, Any]:
     return o
 
 
-Files = Union[Mapping[str, Union[str, bytes]], Sequence[File]]
+Files = Union[Mapping[str, Data], List[File], Tuple[File, ...]]
 
 
 def _check(given: Mapping[str, Any]) -> None:
     """Each field's type, by its name; json would say what it met, and not where."""
-    for name, kinds, wanted in (("code", str, "str"), ("lang", str, "str"), ("file", _PATH, "a path"), ("stdin", _BYTES, "str or bytes"),
-                                ("artifacts_inline", (str, int), "a size"), ("artifacts_dir", _PATH, "a path"),
-                                ("force", bool, "bool")):
+    fields: Sequence[Tuple[str, _Kinds, str]] = (
+        ("code", str, "str"), ("lang", str, "str"), ("file", _PATH, "a path"), ("stdin", _BYTES, "str or bytes"),
+        ("artifacts_inline", (str, int), "a size"), ("artifacts_dir", _PATH, "a path"), ("force", bool, "bool"))
+    for name, kinds, wanted in fields:
         _need(name, given[name], kinds, wanted)
     _words("command", given["command"])
     _words("args", given["args"])
@@ -398,9 +406,9 @@ def _check(given: Mapping[str, Any]) -> None:
         raise RequestError("a run has one of code (with lang), command and file")
 
 
-def _request(*, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Sequence[str]] = None,
-             file: Union[str, "os.PathLike[str]", None] = None, args: Sequence[str] = (), env: Optional[Mapping[str, str]] = None,
-             stdin: Union[str, bytes, None] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
+def _request(*, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Words] = None,
+             file: Union[str, "os.PathLike[str]", None] = None, args: Words = (), env: Optional[Mapping[str, str]] = None,
+             stdin: Optional[Data] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
              artifacts_dir: Union[str, "os.PathLike[str]", None] = None, force: bool = False, **options: Any) -> Dict[str, Any]:
     if isinstance(command, (str, bytes)):
         raise RequestError("command is a list of words; for a line of shell: command=[\"sh\", \"-c\", line]")
@@ -494,6 +502,7 @@ class Run:
         self._reply: Optional[Dict[str, Any]] = None
         self._failure: Optional[SandglassError] = None
         self._wake: Optional[Callable[[], None]] = None
+        self._session: Union[Session, AsyncSession, None] = None  # which is not closed as forgotten while somebody has a run of it
 
     def __del__(self) -> None:
         with self._changed:
@@ -854,28 +863,45 @@ class _Core:
         if id in self._runs:
             self._requests.put(b'{"type":"more","id":"%s","pieces":%d}\n' % (id.encode(), pieces))
 
-    def close(self) -> None:
+    def leave(self) -> None:
+        """Cancels what runs, and has the session see the end of its requests."""
         if os.getpid() != self._pid:
             return
         with self._lock:
             first, self._closing = not self._closing, True
             left, ids = self._alive(), list(self._runs)
-        try:
-            if first:
-                for run in left:
-                    run._drop()
-                for id in ids:
-                    self.cancel(id)
-                self._requests.put(None)
+        if first:
+            for run in left:
+                run._drop()
+            for id in ids:
+                self.cancel(id)
+            self._requests.put(None)
+
+    def close(self, deadline: Optional[float] = None) -> None:
+        if os.getpid() != self._pid:
+            return
+        if deadline is None:
             deadline = time.monotonic() + _END_SECONDS
+        try:
+            self.leave()
             for t in self._threads:
-                if t is not threading.current_thread():
+                if t.ident != threading.get_ident():
                     t.join(max(0.0, deadline - time.monotonic()))
         finally:
             self.kill()
 
+    def forget(self) -> None:
+        """close(), of a session that nobody has any more. Garbage is collected anywhere and
+        with any lock held, so nothing is waited for here; threading.Thread has locks too."""
+        if os.getpid() != self._pid:
+            return
+        try:
+            _thread.start_new_thread(self.close, ())
+        except RuntimeError:  # there is no thread to be had
+            self._signal_kill()
+
     def kill(self) -> None:
-        """The end without a farewell; the sandboxes end with the process."""
+        """The end without a farewell. The sandboxes end with the process; their control groups the next start removes."""
         if os.getpid() != self._pid:
             return
         self._closing = True
@@ -923,6 +949,18 @@ class _Core:
 _cores: weakref.WeakSet[_Core] = weakref.WeakSet()
 
 
+def _at_exit() -> None:
+    """No thread can be started any more, and those that there are stop behind this."""
+    left, deadline = list(_cores), time.monotonic() + _END_SECONDS
+    for core in left:
+        core.leave()
+    for core in left:
+        core.close(deadline)
+
+
+atexit.register(_at_exit)
+
+
 def _after_fork() -> None:
     for core in list(_cores):
         core._after_fork()
@@ -931,7 +969,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _start(binary: Optional[str], flags: Sequence[str], max_running: Optional[int], max_queued: Optional[int],
+def _start(binary: Union[str, "os.PathLike[str]", None], flags: Words, max_running: Optional[int], max_queued: Optional[int],
            env: Optional[Mapping[str, str]], defaults: Mapping[str, Any], start: Optional[_Start] = None) -> _Core:
     _need("binary", binary, _PATH, "a path")
     _words("flags", flags)
@@ -955,10 +993,10 @@ class Session:
     environment variable SANDGLASS, or sandglass on PATH.
     """
 
-    def __init__(self, *, binary: Optional[str] = None, flags: Sequence[str] = (), max_running: Optional[int] = None,
+    def __init__(self, *, binary: Union[str, "os.PathLike[str]", None] = None, flags: Words = (), max_running: Optional[int] = None,
                  max_queued: Optional[int] = None, env: Optional[Mapping[str, str]] = None, **defaults: Any) -> None:
         self._core = _start(binary, flags, max_running, max_queued, env, defaults)
-        self._end = weakref.finalize(self, self._core.kill)
+        weakref.finalize(self, self._core.forget).atexit = False  # _at_exit
 
     @property
     def version(self) -> str:
@@ -973,11 +1011,13 @@ class Session:
         streamed one 8 MiB wait until they are taken; past that the program is held
         up, and nobody else. A session without the feature window holds up others too:
         when nothing is taken for 10 s, the run is cancelled there: Canceled."""
-        return self._core.submit(_request(**request), stream)
+        run = self._core.submit(_request(**request), stream)
+        run._session = self
+        return run
 
-    def run(self, *, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Sequence[str]] = None,
-            file: Union[str, "os.PathLike[str]", None] = None, args: Sequence[str] = (), env: Optional[Mapping[str, str]] = None,
-            stdin: Union[str, bytes, None] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
+    def run(self, *, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Words] = None,
+            file: Union[str, "os.PathLike[str]", None] = None, args: Words = (), env: Optional[Mapping[str, str]] = None,
+            stdin: Optional[Data] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
             artifacts_dir: Union[str, "os.PathLike[str]", None] = None, force: bool = False,
             on_output: Optional[Callable[[Output], Any]] = None, **options: Any) -> Result:
         """Run one program in a fresh sandbox and wait for its end.
@@ -1078,16 +1118,22 @@ class AsyncRun:
         return self._run._get()
 
 
+def _leave_started(starting: asyncio.Future[_Core]) -> None:
+    if not starting.cancelled() and starting.exception() is None:
+        starting.result().forget()
+
+
 class AsyncSession:
     """Session for asyncio: ``async with AsyncSession() as box: await box.run(...)``."""
 
-    def __init__(self, *, binary: Optional[str] = None, flags: Sequence[str] = (), max_running: Optional[int] = None,
+    def __init__(self, *, binary: Union[str, "os.PathLike[str]", None] = None, flags: Words = (), max_running: Optional[int] = None,
                  max_queued: Optional[int] = None, env: Optional[Mapping[str, str]] = None, **defaults: Any) -> None:
         self._how = (binary, flags, max_running, max_queued, env, defaults)
         self._core: Optional[_Core] = None
-        self._end: Optional[weakref.finalize[[], AsyncSession]] = None
 
     async def start(self) -> AsyncSession:
+        if self._core is not None:  # by start(), and async with behind it
+            return self
         # One that is cancelled meanwhile must not leave a process that nobody knows.
         start = _Start()
         starting = asyncio.ensure_future(asyncio.to_thread(_start, *self._how, start))
@@ -1095,9 +1141,9 @@ class AsyncSession:
             self._core = await asyncio.shield(starting)
         except asyncio.CancelledError:
             start.give_up()
-            starting.add_done_callback(lambda f: f.cancelled() or f.exception() or threading.Thread(target=f.result()._abandon).start())
+            starting.add_done_callback(_leave_started)
             raise
-        self._end = weakref.finalize(self, self._core.kill)
+        weakref.finalize(self, self._core.forget).atexit = False  # _at_exit
         return self
 
     async def __aenter__(self) -> AsyncSession:
@@ -1121,11 +1167,19 @@ class AsyncSession:
 
     async def submit(self, *, stream: bool = False, **request: Any) -> AsyncRun:
         """Start a run, with the arguments of run(), and do not wait for it."""
-        return AsyncRun(self._started().submit(_request(**request), stream))
+        run = self._started().submit(_request(**request), stream)
+        run._session = self
+        return AsyncRun(run)
 
-    async def run(self, *, on_output: Optional[Callable[[Output], Union[None, Awaitable[None]]]] = None, **request: Any) -> Result:
+    async def run(self, *, code: Optional[str] = None, lang: Optional[str] = None, command: Optional[Words] = None,
+                  file: Union[str, "os.PathLike[str]", None] = None, args: Words = (), env: Optional[Mapping[str, str]] = None,
+                  stdin: Optional[Data] = None, files: Files = (), artifacts_inline: Union[str, int, None] = None,
+                  artifacts_dir: Union[str, "os.PathLike[str]", None] = None, force: bool = False,
+                  on_output: Optional[Callable[[Output], Union[None, Awaitable[None]]]] = None, **options: Any) -> Result:
         """Run one program, as Session.run does; on_output may be a coroutine function. A task that is cancelled cancels the run."""
-        run = AsyncRun(self._started().submit(_request(**request), on_output is not None))
+        request = _request(code=code, lang=lang, command=command, file=file, args=args, env=env, stdin=stdin, files=files,
+                           artifacts_inline=artifacts_inline, artifacts_dir=artifacts_dir, force=force, **options)
+        run = AsyncRun(self._started().submit(request, on_output is not None))
         try:
             if on_output is not None:
                 async for piece in run:
@@ -1143,7 +1197,7 @@ class AsyncSession:
             await asyncio.shield(asyncio.to_thread(self._core.close))
 
 
-def run(*, binary: Optional[str] = None, flags: Sequence[str] = (), **request: Any) -> Result:
+def run(*, binary: Union[str, "os.PathLike[str]", None] = None, flags: Words = (), **request: Any) -> Result:
     """Run one program in a fresh sandbox, with the arguments of Session.run and allow_degraded, allow_mount and
     cgroup_parent of Session. Many at once: Session."""
     for_all = {k: request.pop(k) for k in list(request) if _name(k) in _FOR_ALL}

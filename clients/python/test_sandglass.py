@@ -2,6 +2,7 @@
 SANDGLASS_FLAGS what every session needs on this host."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -392,11 +393,61 @@ class Ends(unittest.TestCase):
         self.assertEqual(p.returncode, 0)
 
     def test_forgotten(self):
-        box = session()
-        pid = box._core._process.pid
+        """It is closed, and not killed: it takes its sandboxes apart itself."""
+        box = session(max_running=2)
+        process = box._core._process
+        box.submit(command=["sleep", "1000"], timeout="1h")
+        self.assertEqual(box.run(command=["echo", "behind it"]).stdout, "behind it\n")
+        box.itself = box
         del box
-        with self.assertRaises(ProcessLookupError):
-            os.kill(pid, 0)
+        gc.collect()
+        self.assertEqual(process.wait(60), 0)
+
+    def test_run_of_a_forgotten_session(self):
+        run = session().submit(command=["echo", "hi"])
+        process = run._core._process
+        gc.collect()
+        self.assertEqual(run.result(wait=60).stdout, "hi\n")
+        del run
+        self.assertEqual(process.wait(60), 0)
+
+    def test_exit(self):
+        """The interpreter's end waits until sessions that nobody has closed are gone, with what runs in them."""
+        kept = ("box = sandglass.Session(binary=sys.argv[1], flags=sys.argv[2:], max_running=2)\n"
+                "box.submit(command=['sleep', '1000'], timeout='1h')\n"
+                "print(box.run(command=['echo', 'on']).stdout, end='', flush=True)\n")
+        tasks = ("async def main():\n"
+                 "  global box\n"
+                 "  box = await (await sandglass.AsyncSession(binary=sys.argv[1], flags=sys.argv[2:], max_running=2).start()).start()\n"
+                 "  await box.submit(command=['sleep', '1000'], timeout='1h')\n"
+                 "  print((await box.run(command=['echo', 'on'])).stdout, end='')\n"
+                 "asyncio.run(main())\n")
+        fork = kept + ("child = os.fork()\n"
+                       "if child == 0: sys.exit(7)\n"
+                       "print(os.waitpid(child, 0)[1] >> 8, box.run(command=['echo', 'still']).stdout, end='', flush=True)\n")
+        for name, program, said in (("kept", kept, "on\n"), ("forgotten", kept + "del box\n", "on\n"), ("exit", kept + "sys.exit(3)\n", "on\n"),
+                                    ("exception", kept + "sys.stderr = None\nraise ValueError\n", "on\n"), ("tasks", tasks, "on\n"),
+                                    ("fork", fork, "on\n7 still\n")):
+            with self.subTest(name), tempfile.TemporaryDirectory() as d:
+                path = os.path.join(d, "sandglass")
+                with open(path, "w") as f:
+                    f.write('#!/bin/sh\n%s "$@"; echo $? >>"$0.code"\n' % os.environ["SANDGLASS"])
+                os.chmod(path, 0o755)
+                p = subprocess.run([sys.executable, "-c", "import asyncio, os, sandglass, sys\n" + program, path, *FLAGS],
+                                   stdout=subprocess.PIPE)
+                with open(path + ".code") as f:  # there when the interpreter has ended
+                    self.assertEqual((p.stdout.decode(), f.read()), (said, "0\n"))
+
+    def test_forgotten_in_a_child(self):
+        box = session()
+        child = os.fork()
+        if child == 0:
+            del box
+            gc.collect()
+            os._exit(0)
+        self.assertEqual(os.waitpid(child, 0)[1], 0)
+        self.assertEqual(box.run(command=["echo", "on"]).stdout, "on\n")
+        box.close()
 
 
 HELLO = '{"type":"hello","protocol":1,"version":"x","limits":{"line_bytes":1000,"collect_bytes":10,"inline_bytes":10},"features":[],"languages":[]}'
@@ -471,6 +522,14 @@ while :; do sleep 1; done
 
         asyncio.run(given_up())
         self.took_itself_down(path)
+
+    def test_forgotten_and_does_not_end(self):
+        seconds, sandglass._END_SECONDS = sandglass._END_SECONDS, 0.2
+        self.addCleanup(setattr, sandglass, "_END_SECONDS", seconds)
+        box = sandglass.Session(binary=self.fake("echo '%s'\ncat\nexec sleep 1000" % HELLO))
+        process = box._core._process
+        del box
+        self.assertEqual(process.wait(60), -signal.SIGKILL)
 
     def test_broken_session(self):
         for script, kind, text in (
@@ -571,6 +630,18 @@ class Async(unittest.TestCase):
                     continue
                 with self.assertRaises(sandglass.Canceled):
                     await run.result()
+
+    def test_forgotten(self):
+        async def forgotten():
+            box = await sandglass.AsyncSession(flags=FLAGS).start()
+            run = await box.submit(command=["echo", "hi"])
+            process = run._run._core._process
+            del box
+            gc.collect()
+            self.assertEqual((await run.result()).stdout, "hi\n")
+            return process
+
+        self.assertEqual(asyncio.run(forgotten()).wait(60), 0)
 
     def test_killed(self):
         asyncio.run(self.killed())

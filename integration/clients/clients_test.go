@@ -100,17 +100,6 @@ func TestNode(t *testing.T) {
 	})
 }
 
-// TestTypes compiles what a caller of the Node library would write.
-func TestTypes(t *testing.T) {
-	testkit.Requires(t, "tsc")
-	cmd := exec.Command("tsc", "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext",
-		"--lib", "es2022,dom", "types.test.ts")
-	cmd.Dir = copied(t, "node")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("tsc: %v\n%s", err, text)
-	}
-}
-
 // TestTypesOptions: the options that the types of the Node library know are those
 // that a request may have; the library itself takes whatever the session does.
 func TestTypesOptions(t *testing.T) {

@@ -62,7 +62,8 @@ const leaving = 5 * time.Second
 // not choose what else is answered.
 const held = 10 * time.Second
 
-// Client is one session. Its methods may be called from many goroutines.
+// Client is one session. Its methods may be called from many goroutines. One that is
+// not closed ends with this process.
 type Client struct {
 	Hello Hello
 
