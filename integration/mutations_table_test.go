@@ -498,6 +498,10 @@ var mutations = []mutation{
 		{"cmd/sandglass-mcp/sessions.go", "	s.begins[call] = \"\"\n", ""}}},
 	{control: "who knows the token is no stranger", pkg: "cmd/sandglass-mcp", fail: []string{"TestStrangersWhileABodyComes"}, edits: []edit{
 		{"cmd/sandglass-mcp/http.go", "	admit(r)\n", ""}}},
+	{control: "requests that came are looked at", pkg: "cmd/sandglass-mcp", fail: []string{"TestRequestsThatCame"}, edits: []edit{
+		{"cmd/sandglass-mcp/places.go", "return c.asks && (!c.reading || unread(c.Conn))", "return c.asks && c.busy && unread(c.Conn)"}}},
+	{control: "body of a refused request", pkg: "cmd/sandglass-mcp", fail: []string{"TestBodyOfARefusedRequest"}, edits: []edit{
+		{"cmd/sandglass-mcp/http.go", "SetReadDeadline(time.Now().Add(refusedTime))", "SetReadDeadline(time.Now().Add(1000 * refusedTime))"}}},
 	{control: "ids come back as they are", pkg: "mcp", fail: []string{"TestHostileLines", "TestWhoMayCall", "TestBatches"}, edits: []edit{
 		{"cmd/sandglass-mcp/ids.go", "!sameID(text, r.ID) {", "!sameID(text, r.ID) && text == nil {"}}},
 	{control: "no batches in newer protocols", pkg: "mcp", fail: []string{"TestHostileLines"}, edits: []edit{

@@ -39,6 +39,9 @@ const (
 	endpoint      = "/mcp"
 )
 
+// refusedTime is how long the body of a request that was refused is waited for.
+var refusedTime = 5 * time.Second
+
 // serveHTTP serves clients until ctx ends.
 func serveHTTP(ctx context.Context, o *options, t *tools) error {
 	token, err := readToken(o.tokenFile)
@@ -138,7 +141,9 @@ type guard struct {
 func (g *guard) ServeHTTP(to http.ResponseWriter, r *http.Request) {
 	w := timely{to}
 	refuse := func(code int, why string) {
-		// Who is not let in keeps no place either.
+		// Who is not let in keeps no place either, nor has the server wait for a body:
+		// net/http reads what it can of one before it closes.
+		http.NewResponseController(w).SetReadDeadline(time.Now().Add(refusedTime))
 		w.Header().Set("Connection", "close")
 		http.Error(w, why, code)
 	}

@@ -6,19 +6,22 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // places are the connections that there are at a time. Somebody who holds as many as
 // there may be, and says nothing on them, shuts nobody out: a new one takes the place
-// of the oldest that waits for a request, those first that never knew the token.
+// of the oldest that waits for a request, those first that never knew the token. None
+// that has sent something which is not yet read gives way, or a flood of connections would
+// shut out whoever is not looked at between two of them.
 type places struct {
 	net.Listener
 	most int
 
 	mu    sync.Mutex
 	all   []*place      // in the order in which they began to wait
-	freed chan struct{} // has a token when one has ended, or waits again
+	freed chan struct{} // has a token when one has ended, waits again, or may be one that waits now
 }
 
 func newPlaces(l net.Listener, most int) *places {
@@ -31,15 +34,19 @@ type place struct {
 	of    *places
 	known bool // a request with the token came over it
 	busy  bool // one is being answered: that must not be cut off
+
+	asks    bool // what it sends is no more than looked at yet
+	reading bool // its server waits for more, or is about to see it
 }
 
-// Accept waits only while as many requests are being answered as there are places.
+// Accept waits only while as many requests are being answered, or looked at, as there are
+// places.
 func (p *places) Accept() (net.Conn, error) {
 	c, err := p.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	n := &place{Conn: c, of: p}
+	n := &place{Conn: c, of: p, asks: true}
 	for !p.add(n) {
 		<-p.freed
 	}
@@ -64,10 +71,20 @@ func (p *places) add(n *place) bool {
 
 // weakest is who has to go for another, nil for nobody. The lock is held.
 func (p *places) weakest() (out *place) {
+	looks := false
 	for _, c := range p.all {
-		if !c.busy && (out == nil || out.known && !c.known) {
+		switch {
+		case c.busy:
+		case !c.known && !c.arrives():
+			return c
+		case !c.known:
+			looks = true
+		case out == nil && !c.arrives():
 			out = c
 		}
+	}
+	if looks {
+		return nil // it is looked at in a moment, and goes before one that is known, or is known
 	}
 	return out
 }
@@ -96,6 +113,48 @@ func (c *place) Close() error {
 	c.of.mu.Unlock()
 	c.of.notify()
 	return c.Conn.Close()
+}
+
+// arrives says whether there is something from a client that nobody has looked at, or is
+// being looked at. Who sends a part of its headers and waits has no more than that. The
+// lock is held.
+func (c *place) arrives() bool { return c.asks && (!c.reading || unread(c.Conn)) }
+
+// unread says whether bytes have come that nobody has read.
+func unread(c net.Conn) (there bool) {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return false
+	}
+	raw.Control(func(fd uintptr) {
+		n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		there = err == nil && n > 0
+	})
+	return there
+}
+
+// set changes what is known of a connection, and has a new one look again.
+func (c *place) set(asks, reading bool) {
+	c.of.mu.Lock()
+	c.asks, c.reading = asks, reading
+	c.of.mu.Unlock()
+	c.of.notify()
+}
+
+func (c *place) Read(b []byte) (int, error) {
+	c.set(true, true)
+	defer c.set(true, false)
+	return c.Conn.Read(b)
+}
+
+// Write is an answer, if only that the request is none.
+func (c *place) Write(b []byte) (int, error) {
+	c.set(false, false)
+	return c.Conn.Write(b)
 }
 
 // placeKey is the context's of a request for its connection.

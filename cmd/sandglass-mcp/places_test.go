@@ -31,6 +31,7 @@ func (o offered) dial(t *testing.T, p *places) (net.Conn, *place) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.(*place).set(true, true) // its server reads
 	return ours, c.(*place)
 }
 
@@ -150,6 +151,89 @@ func TestStrangersWhileABodyComes(t *testing.T) {
 	if text, err := io.ReadAll(good); err != nil || !strings.HasSuffix(string(text), "\r\n\r\ndone") {
 		t.Errorf("%q, %v", text, err)
 	}
+}
+
+// TestBodyOfARefusedRequest: who is refused and sends no body is waited for no longer.
+func TestBodyOfARefusedRequest(t *testing.T) {
+	defer func(old time.Duration) { refusedTime = old }(refusedTime)
+	refusedTime = 50 * time.Millisecond
+	s := httptest.NewServer(&guard{o: &options{}, token: sha256.Sum256([]byte("x")), tools: &tools{}})
+	defer s.Close()
+	c, err := net.Dial("tcp", s.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(30 * time.Second))
+	io.WriteString(c, "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer y\r\nContent-Length: 2\r\n\r\n")
+	if text, err := io.ReadAll(c); err != nil || !strings.HasPrefix(string(text), "HTTP/1.1 401 ") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
+// TestRequestsThatCame: what has come over a connection is looked at before it gives way,
+// whatever others open meanwhile; who then says nothing more does.
+func TestRequestsThatCame(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	p := newPlaces(l, 2)
+	dial := func(text string) (net.Conn, *place) {
+		t.Helper()
+		ours, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { ours.Close() })
+		ours.SetDeadline(time.Now().Add(30 * time.Second))
+		io.WriteString(ours, text)
+		c, err := p.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ours, c.(*place)
+	}
+	// reads has a server wait for what a stranger says.
+	reads := func(c *place) {
+		go c.Read(make([]byte, 1))
+		for there := false; !there; {
+			<-p.freed
+			p.mu.Lock()
+			there = c.reading
+			p.mu.Unlock()
+		}
+	}
+	gone := func(ours net.Conn) {
+		t.Helper()
+		if _, err := ours.Read(make([]byte, 1)); err != io.EOF {
+			t.Errorf("%v, want the end", err)
+		}
+	}
+	goodEnd, good := dial("GE")
+	for _, state := range []string{"nobody reads yet", "there is something to read"} {
+		ours, stranger := dial("")
+		reads(stranger)
+		dial("")
+		gone(ours)
+		if p.all[0] != good {
+			t.Fatalf("%s, and it is gone", state)
+		}
+		p.mu.Lock()
+		p.all = p.all[:1] // the stranger that took the place
+		p.mu.Unlock()
+		good.set(true, true)
+		raw, _ := good.Conn.(*net.TCPConn).SyscallConn()
+		raw.Read(func(uintptr) bool { return unread(good.Conn) }) // it has come
+	}
+	if n, err := good.Read(make([]byte, 2)); n != 2 || err != nil || !good.arrives() {
+		t.Errorf("%d, %v: what was read is not looked at yet", n, err)
+	}
+	reads(good)
+	dial("")
+	dial("")
+	gone(goodEnd)
 }
 
 // taken is what an answer was written in; each part has its own time.
