@@ -312,6 +312,12 @@ var mutations = []mutation{
 		{"pkg/cgroup/v1.go", "		if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {", "		if ctrl == cpuset {\n		} else if d.tasks, err = openAt(d.fd, \"tasks\", unix.O_WRONLY); err != nil {"}}},
 	{control: "init's own clock", pkg: "limits", fail: []string{"TestTimeoutOfAStoppedSupervisor"}, edits: []edit{
 		{"pkg/boxinit/wait.go", "		if left <= 0 {\n			os.Exit(1)\n", "		if left <= 0 {\n			left = time.Hour\n"}}},
+	{control: "end heard before any cause of ours", pkg: "pkg/launch", fail: []string{"TestHear"}, edits: []edit{
+		{"pkg/launch/late.go", "	if s.started.IsZero() || !s.dead() {\n", "	if true {\n"}}},
+	{control: "start heard before the set-up's end", pkg: "pkg/launch", fail: []string{"TestHearInTheLoop"}, edits: []edit{
+		{"pkg/launch/late.go", "		if s.meet(); s.started", "		if s.started"}}},
+	{control: "flood told whatever ended it", pkg: "pkg/launch", fail: []string{"TestHear", "TestVerdict"}, edits: []edit{
+		{"pkg/launch/verdict.go", "	case s.box.OutputKill && (e.", "	case s.box.OutputKill && s.cause == \"\" && (e."}}},
 	{control: "stop signals of the terminal ignored", pkg: "limits", fail: []string{"TestStopSignalsOfTheTerminal"}, edits: []edit{
 		{"cmd/sandglass/signals.go", "	signal.Ignore(syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU)\n", ""}}},
 	{control: "size of the sandbox in proc", pkg: "twohosts", fail: []string{"TestSizes"}, edits: []edit{
@@ -518,7 +524,7 @@ var mutations = []mutation{
 		{"pkg/pool/pool.go", "if !some || s.Frame() != p.frame {", "if !some {"},
 		{"pkg/sandbox/held.go", "h.frame != a.frame || ", ""}}},
 	{control: "no text for what was killed", pkg: "session", fail: []string{"TestWarmMemberIsDying"}, edits: []edit{
-		{"pkg/launch/hold.go", "	return doomed(w.proc)", "	return false"}}},
+		{"pkg/launch/hold.go", "	return doomed(s.waits.proc)", "	return false"}}},
 	{control: "no text for what has a fatal signal", pkg: "pkg/launch", fail: []string{"TestDoomed", "TestSentenced"}, edits: []edit{
 		{"pkg/launch/doomed.go", "	return waits&^(lives|harmless) != 0\n", "	return waits&(1<<8) != 0\n"}}},
 	{control: "no time of the program's before its execve", pkg: "session", fail: []string{"TestWarmClockBeginsAtTheExec"}, edits: []edit{

@@ -3,10 +3,12 @@ package limits
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"sandglass/internal/testkit"
 	"sandglass/pkg/result"
@@ -110,6 +112,30 @@ func TestTimeoutOfAStoppedSupervisor(t *testing.T) {
 			t.Errorf("wall_ms %d, signal %d, error %q", o.Result.WallMS, o.Result.Signal, o.Result.Error)
 		}
 		nobodyLeft(t, m)
+	})
+}
+
+// A program that ends in its time while the supervisor is stopped has ended, however
+// late the supervisor hears of it: its clock fires first.
+func TestEndHeardOfLate(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		m, dir := mark(t), testkit.Dir(t)
+		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "1s", "-v", dir+":/data",
+			"--", "sh", "-c", acknowledged+"until [ -e /data/end ]; do sleep 0.01; done; exit 3", m)
+		p.WaitLine("begun")
+		begun := time.Now()
+		p.Signal(syscall.SIGSTOP)
+		if err := os.WriteFile(filepath.Join(dir, "end"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the program ends while its supervisor is stopped", func() bool {
+			return len(alive(m)) == 0 && time.Since(begun) > time.Second
+		})
+		if got := stateOf(t, p.PID()); got != "T (stopped)" {
+			t.Errorf("the supervisor is %s, want T (stopped)", got)
+		}
+		p.Signal(syscall.SIGCONT)
+		ended(t, p.Wait(), result.Exited, 3, "begun\n")
 	})
 }
 

@@ -33,6 +33,7 @@ func (s *session) begin(m *message) bool {
 		}
 		return false
 	}
+	s.keep(m)
 	if err := s.watch.start(s.pid); err != nil {
 		s.unseen(err)
 		return false

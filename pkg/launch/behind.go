@@ -27,7 +27,7 @@ const (
 // ended it, what tells is init's end, which is that of the PID namespace.
 func (s *session) over() bool {
 	g := s.box.Group
-	if s.exited == nil || s.late || s.cause != "" || g == nil || !s.watch.counted() {
+	if !s.itself() || s.cause != "" || g == nil || !s.watch.counted() {
 		return false
 	}
 	kill(s.pidfd)

@@ -94,11 +94,9 @@ type waits struct {
 	gone    <-chan struct{} // closed when the program's process has ended while it waits
 	given   bool            // there was a release
 
-	place   []int    // the way to write to the root; or directory, file and FIFO of the text
-	fifo    *os.File // while the text is written
-	program *os.File // pidfd of the program's process, and its number: Fd would make it block
-	pidfd   int
-	proc    string // where the host's /proc has it
+	place []int    // the way to write to the root; or directory, file and FIFO of the text
+	fifo  *os.File // while the text is written
+	proc  string   // where the host's /proc has the program's process
 
 	used time.Duration // CPU time of the tree until the release
 
@@ -108,10 +106,8 @@ type waits struct {
 
 func (w *waits) close() {
 	closeAll(w.place)
-	for _, f := range [...]*os.File{w.fifo, w.program} {
-		if f != nil {
-			f.Close()
-		}
+	if w.fifo != nil {
+		w.fifo.Close()
 	}
 }
 
@@ -201,9 +197,8 @@ func (s *session) programReady(m *message) error {
 	if err := unix.SetNonblock(m.fds[0], true); err != nil {
 		return err
 	}
-	f := os.NewFile(uintptr(m.fds[0]), "pidfd")
-	m.fds, s.waits.program, s.waits.pidfd = nil, f, m.fds[0]
-	raw, err := f.SyscallConn()
+	s.keep(m)
+	raw, err := s.program.SyscallConn()
 	if err != nil {
 		return err
 	}
@@ -223,11 +218,28 @@ func (s *session) programReady(m *message) error {
 // ends says whether the program's process has ended, or will before it executes one
 // more instruction of its own. The kernel takes a ms to end an interpreter, and a text
 // that it is given meanwhile has the end for its own. No program can undo it.
-func (w *waits) ends() bool {
-	if hasEnded(w.pidfd) {
+func (s *session) ends() bool {
+	if s.dead() {
 		return true
 	}
-	return doomed(w.proc) // init does not reap it before it is told to: it is its own
+	return doomed(s.waits.proc) // init does not reap it before it is told to: it is its own
+}
+
+// keep keeps the pidfd that has come with the word of the start.
+func (s *session) keep(m *message) {
+	s.program, m.fds = os.NewFile(uintptr(m.fds[0]), "pidfd"), nil
+}
+
+// dead says whether the program's process has ended, no before it was looked at. It
+// does not ask for Fd, which would make the description block.
+func (s *session) dead() (yes bool) {
+	if s.program == nil {
+		return false
+	}
+	if raw, err := s.program.SyscallConn(); err == nil {
+		raw.Control(func(fd uintptr) { yes = hasEnded(int(fd)) })
+	}
+	return yes
 }
 
 // hasEnded says whether a process has.

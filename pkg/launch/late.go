@@ -3,6 +3,7 @@ package launch
 import (
 	"time"
 
+	"sandglass/pkg/result"
 	"sandglass/pkg/wire"
 )
 
@@ -27,3 +28,61 @@ func (s *session) left(now time.Time) time.Duration {
 func (s *session) overdue(now time.Time) bool {
 	return !s.started.IsZero() && now.Sub(s.started) >= s.box.Timeout
 }
+
+// expired says whether there is nothing more to wait for.
+func (s *session) expired() bool {
+	switch {
+	case s.cause != "":
+		s.stuck = true
+	case s.waits.release != nil:
+		s.kill(result.Canceled) // nobody has wanted it for long enough
+	case s.started.IsZero():
+		// We may have been stopped, and the word of the start waits unread.
+		if s.meet(); s.started.IsZero() && s.waits.release == nil {
+			s.kill(result.Failed)
+		}
+	default:
+		s.hear()
+		s.kill(result.Timeout)
+	}
+	return s.stuck
+}
+
+// seen ends a run for what the watchdog has seen.
+func (s *session) seen(cause result.Outcome) {
+	if s.waits.release != nil && cause == result.CPUTime {
+		s.lose(errBusy)
+		return
+	}
+	s.hear()
+	if s.overdue(time.Now()) {
+		// A look that was held up because we were stopped says nothing about
+		// the program.
+		cause = result.Timeout
+	}
+	s.kill(cause)
+}
+
+// hear takes init's word of a program that has ended before we end it. On a busy host,
+// or when we were stopped, that word waits unread, or for init's turn, while a clock
+// fires: what ended in its time would be told as ended by us. That there is such a word
+// to come is the kernel's to say. An init that is starved by what the program has left
+// behind, or taken over, gains the time that its own clock gives it, and no more.
+func (s *session) hear() {
+	if s.started.IsZero() || !s.dead() {
+		return
+	}
+	late := time.NewTimer(lateTime)
+	defer late.Stop()
+	for s.exited == nil && s.failed == nil && s.cause == "" && s.events != nil {
+		select {
+		case m, ok := <-s.events:
+			s.take(m, ok)
+		case <-late.C:
+			return
+		}
+	}
+}
+
+// itself says whether the program has ended by itself: not after our kill.
+func (s *session) itself() bool { return s.exited != nil && !s.late }

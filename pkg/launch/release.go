@@ -80,7 +80,7 @@ func (s *session) giveInit(r *Release) error {
 	if err := sendFiles(s.control, r.Box.files); err != nil {
 		return err
 	}
-	if s.waits.ends() {
+	if s.ends() {
 		return errGone
 	}
 	rel := wire.Release{
@@ -140,7 +140,7 @@ func (s *session) placeText(text []byte) error {
 	if err != nil {
 		return err
 	}
-	if s.waits.ends() { // here, where the text is not at its place: it is run elsewhere then
+	if s.ends() { // here, where the text is not at its place: it is run elsewhere then
 		return errGone
 	}
 	if ns := s.end.Owned; ns != nil { // the directory belongs to another id than ours

@@ -64,7 +64,8 @@ type session struct {
 	full       chan struct{} // a stream passed its limit
 	stdin      *os.File      // until it is passed on, as the two others
 	streams    []*os.File
-	waits      waits // of a box with Hold
+	waits      waits    // of a box with Hold
+	program    *os.File // pidfd of the program's process, once it was looked at
 	out, err   *pump
 	tty        *os.File // the terminal's master, nil for none
 	networked  bool     // the sockets for the listed hosts are answered on
@@ -165,15 +166,7 @@ func (s *session) supervise(ctx context.Context) {
 				return
 			}
 		case cause := <-s.watch.over:
-			if s.overdue(time.Now()) {
-				// A look that was held up because we were stopped says nothing about
-				// the program.
-				cause = result.Timeout
-			}
-			if s.waits.release != nil && cause == result.CPUTime {
-				s.lose(errBusy)
-			}
-			s.kill(cause)
+			s.seen(cause)
 		case <-oom.killed:
 			oom.killed = nil
 			s.meet()
@@ -186,6 +179,7 @@ func (s *session) supervise(ctx context.Context) {
 		case w, ok := <-s.box.Resize:
 			s.resize(w, ok)
 		case <-s.done:
+			s.hear()
 			s.kill(result.Canceled)
 			s.done = nil
 		case r := <-s.waits.release:
@@ -271,21 +265,6 @@ func (s *session) abort(err error) {
 	s.kill(result.Failed)
 }
 
-// expired says whether there is nothing more to wait for.
-func (s *session) expired() bool {
-	switch {
-	case s.cause != "":
-		s.stuck = true
-	case s.waits.release != nil:
-		s.kill(result.Canceled) // nobody has wanted it for long enough
-	case s.started.IsZero():
-		s.kill(result.Failed)
-	default:
-		s.kill(result.Timeout)
-	}
-	return s.stuck
-}
-
 // kill ends every process of the sandbox. The first cause is the one that counts.
 func (s *session) kill(cause result.Outcome) {
 	if s.cause == "" {
@@ -368,6 +347,9 @@ func (s *session) drain() {
 
 func (s *session) close() {
 	s.waits.close()
+	if s.program != nil {
+		s.program.Close()
+	}
 	s.box.Init.close()
 	go discard(s.events)
 	close(s.box.Init.done)

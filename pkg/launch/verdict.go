@@ -21,18 +21,18 @@ func (s *session) verdict() {
 		e.Outcome, e.Error = result.Failed, "the sandbox was stopped: "+s.broken.Error()
 	case s.failed != nil && (s.started.IsZero() || s.failed.Type == wire.TypeFailed):
 		s.notStarted()
-	case e.Stats.OOMKills > 0 || s.cause == result.Memory:
+	case e.Stats.OOMKills > 0 || s.cause == result.Memory && !s.itself():
 		e.Outcome = result.Memory
 		e.Signal = int(unix.SIGKILL)
 	case s.cause == result.Failed:
 		e.Outcome, e.Error = result.Failed, fmt.Sprintf("setting up the sandbox took more than %s", setupTime)
-	case s.cause == result.CPUTime, s.cause != "" && (s.exited == nil || s.late):
-		e.Outcome = s.cause
-		e.Signal = int(unix.SIGKILL)
 	case s.box.OutputKill && (e.Stdout.Truncated || e.Stderr.Truncated):
-		// It ended before we came to kill it: which of the two was first must not
-		// change the verdict.
+		// It passed its limit before it ended, and before a clock ended it: when we
+		// came to see that must not change the verdict.
 		e.Outcome = result.Output
+		e.Signal = int(unix.SIGKILL)
+	case s.cause != "" && !s.itself():
+		e.Outcome = s.cause
 		e.Signal = int(unix.SIGKILL)
 	case s.exited != nil:
 		s.ended(unix.WaitStatus(s.exited.Status))
