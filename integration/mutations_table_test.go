@@ -202,7 +202,7 @@ var mutations = []mutation{
 		{"pkg/launch/memory.go", "		for _, task := range p.tasks {\n			if u", "		for _, task := range []int{p.pid} {\n			if u"},
 		{"pkg/launch/memory.go", "		if last || len(p.tasks) == 0 {", "		if last || true {"}}},
 	{control: "descriptors of each thread seen by the watchdog", pkg: "limits", fail: []string{"TestThreadWithDescriptorsOfItsOwn"}, edits: []edit{
-		{"pkg/launch/tree.go", "if looked != 0 && same(looked, task, kcmpFiles) {", "if looked != 0 {"}}},
+		{"pkg/launch/tree.go", "if looked != 0 && l.same(looked, task, kcmpFiles) {", "if looked != 0 {"}}},
 	{control: "what no cgroup is charged for", pkg: "limits", fail: []string{"TestMemoryThatNoCgroupCounts"}, edits: []edit{
 		{"pkg/sandbox/runner.go", "b.UnchargedMax = s.Limits.Memory", "b.UnchargedMax = 0"},
 		{"pkg/launch/memory.go", "h.kernel = sockets + locks", "h.kernel = 0 * (sockets + locks)"}}},
@@ -215,6 +215,8 @@ var mutations = []mutation{
 	{control: "time that a look itself takes", pkg: "pkg/launch", fail: []string{"TestTooLong", "TestLookAtWork", "TestExactSumHasAThread"}, edits: []edit{
 		{"pkg/launch/memory.go", "	l.take()\n", ""},
 		{"pkg/launch/patience.go", "if wall >= l.wait || wall >= l.look && own >= l.look/ownShare {", "if wall < 0 {"}}},
+	{control: "time that one call of a look takes", pkg: "pkg/launch", fail: []string{"TestOneCallHasAThread"}, edits: []edit{
+		{"pkg/launch/memory.go", "	l.during(func() { yes = kcmp(a, b, what) })\n	return yes\n", "	return kcmp(a, b, what)\n"}}},
 	{control: "descriptors on their way", pkg: "limits", fail: []string{"TestDescriptorsOnTheirWay"}, edits: []edit{
 		{"pkg/plan/limits.go", "own.Max-spareFiles)", "own.Max)"}}},
 	{control: "signals of init can be queued", fail: []string{"TestNoSignalToBeQueued"}, edits: []edit{

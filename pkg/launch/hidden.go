@@ -32,7 +32,7 @@ func (t *tree) openTask(task int, name string, l *look) (fd int, ok bool) {
 		if err == nil {
 			return fd, true
 		}
-		if !alive(task) || same(t.init, task, kcmpVM) {
+		if !alive(task) || l.same(t.init, task, kcmpVM) {
 			return -1, true
 		}
 		if ticks < 0 {

@@ -49,7 +49,7 @@ func (t *tree) locks(limit int64, l *look) (int64, bool) {
 		if sum*lockSize > limit {
 			break
 		}
-		for task := range p.tables {
+		for task := range p.tables(l) {
 			n, ok := t.locksOf(task, limit/lockSize-sum, l)
 			if sum += n; !ok {
 				return sum * lockSize, false

@@ -104,7 +104,7 @@ func (t *tree) sum(measure func(task int) (used, bool), limit int64, l *look) (h
 func (p *process) memory(measure func(task int) (used, bool), l *look) (used, bool) {
 	for last := false; ; {
 		for _, task := range p.tasks {
-			if u, ok := measure(task); ok && same(p.parent, task, kcmpVM) {
+			if u, ok := measure(task); ok && l.same(p.parent, task, kcmpVM) {
 				return used{}, true
 			} else if ok {
 				return u, true
@@ -128,8 +128,15 @@ const (
 	kcmpFiles = 2 // KCMP_FILES
 )
 
-// same says whether two tasks certainly share something.
-func same(a, b, what int) bool {
+// same says whether two tasks certainly share something. The kernel lets it wait while
+// one of the two executes a program and what that is not to have is closed
+// (exec_update_lock in fs/exec.c), which takes as long as a program likes.
+func (l *look) same(a, b, what int) (yes bool) {
+	l.during(func() { yes = kcmp(a, b, what) })
+	return yes
+}
+
+var kcmp = func(a, b, what int) bool { // for tests
 	r, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), uintptr(what), 0, 0, 0)
 	return errno == 0 && r == 0
 }
@@ -180,7 +187,7 @@ func shmemDevice() (uint64, error) {
 // files is what the files without a path hold that a process has open, each
 // once, and whether its descriptors may be seen.
 func (t *tree) files(p *process, seen map[uint64]bool, l *look) (sum int64, ok bool) {
-	for task := range p.tables {
+	for task := range p.tables(l) {
 		if l.over() {
 			return sum, false
 		}

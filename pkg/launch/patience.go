@@ -113,6 +113,23 @@ func (l *look) take() {
 	}
 }
 
+// during gives it one for a call that may wait for a program's locks: nothing asks the
+// look before that is over.
+func (l *look) during(call func()) {
+	lent := l.task == 0 && !l.slow.Load()
+	if l.task == 0 {
+		l.take()
+	}
+	call()
+	if !lent {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	runtime.UnlockOSThread()
+	l.task = 0
+}
+
 // over says that no answer is waited for any more. The look asks it again and again.
 func (l *look) over() bool {
 	if l.slow.Load() {
@@ -140,12 +157,12 @@ func (l *look) ask() {
 	}
 }
 
-// own is the look's time since it has a thread.
+// own is the look's time while it has a thread.
 func (l *look) own(now time.Time) time.Duration {
 	since := now.Sub(l.asked)
 	l.asked = now
 	if l.task == 0 {
-		return 0
+		return l.blocked // in calls that are over
 	}
 	if blocked(l.task) {
 		l.blocked += min(since, 2*askEvery) // who asks may have waited for a CPU as well

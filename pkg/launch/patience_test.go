@@ -143,3 +143,35 @@ func TestBlocked(t *testing.T) {
 		t.Error("it is not told as blocked")
 	}
 }
+
+// TestOneCallHasAThread: a call that may wait for a program's locks is the look's own
+// time, in a look that has no thread; afterwards it has none again.
+func TestOneCallHasAThread(t *testing.T) {
+	defer func(real func(a, b, what int) bool) { kcmp = real }(kcmp)
+	var l *look
+	calls := 0
+	kcmp = func(a, b, what int) bool {
+		calls++
+		if l.task != unix.Gettid() {
+			t.Errorf("thread %d, want %d", l.task, unix.Gettid())
+		}
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.blocked += time.Second
+		return false
+	}
+	self := process{pid: os.Getpid(), tasks: tasksOf(os.Getpid())[:2]}
+	for _, lent := range []bool{true, false} {
+		l, calls = patience{look: time.Hour, wait: time.Hour}.begin(nil, nil), 0
+		l.slow.Store(!lent)
+		if _, ok := self.memory(quickly, l); !ok {
+			t.Error("not measured")
+		}
+		for range self.tables(l) {
+		}
+		if calls != 2 || (l.task == 0) != lent || l.own(time.Now()) < 2*time.Second {
+			t.Errorf("lent %v: %d calls, thread %d, %s", lent, calls, l.task, l.own(time.Now()))
+		}
+		l.end()
+	}
+}

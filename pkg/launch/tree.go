@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"iter"
 	"os"
 	"strconv"
 	"time"
@@ -93,16 +94,18 @@ func tasksOf(pid int) []int {
 
 // tables is a thread for each table of descriptors: threads can have one of
 // their own (clone(2) without CLONE_FILES).
-func (p *process) tables(yield func(task int) bool) {
-	looked := 0
-	for _, task := range p.tasks {
-		if looked != 0 && same(looked, task, kcmpFiles) {
-			continue
+func (p *process) tables(l *look) iter.Seq[int] {
+	return func(yield func(task int) bool) {
+		looked := 0
+		for _, task := range p.tasks {
+			if looked != 0 && l.same(looked, task, kcmpFiles) {
+				continue
+			}
+			if !yield(task) {
+				return
+			}
+			looked = task
 		}
-		if !yield(task) {
-			return
-		}
-		looked = task
 	}
 }
 
