@@ -212,6 +212,10 @@ var mutations = []mutation{
 		{"pkg/launch/unlisted.go", "return n*unfinished + ", "return 0*n + 0*"}}},
 	{control: "connections that were reset and are in no table", pkg: "limits", fail: []string{"TestMemoryThatNoCgroupCounts"}, edits: []edit{
 		{"pkg/launch/unlisted.go", "return max(listed, most)", "return listed + 0*most"}}},
+	{control: "all that was sent", pkg: "limits", fail: []string{"TestMemoryThatNoCgroupCounts"}, edits: []edit{
+		{"pkg/launch/unlisted.go", "most += n * c.each", "most += n * 0 * c.each"}}},
+	{control: "no more than was sent", pkg: "pkg/launch", fail: []string{"TestSentIn"}, edits: []edit{
+		{"pkg/launch/unlisted.go", "min(n*received().most(), sentIn(dir))", "min(n*received().most(), max(sentIn(dir), 1<<60))"}}},
 	{control: "time that a look itself takes", pkg: "pkg/launch", fail: []string{"TestTooLong", "TestLookAtWork", "TestExactSumHasAThread"}, edits: []edit{
 		{"pkg/launch/memory.go", "	l.take()\n", ""},
 		{"pkg/launch/patience.go", "if wall >= l.wait || wall >= l.look && own >= l.look/ownShare {", "if wall < 0 {"}}},

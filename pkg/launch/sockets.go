@@ -88,7 +88,7 @@ func (t *tree) sockets(uncharged bool, left int64, l *look) (int64, bool) {
 	if uncharged { // a cgroup is charged for the others
 		unlisted = min(unlisted, tcp.queue)
 	}
-	return sum + t.withUnlisted(tcp.bytes, unlisted, &c), ok
+	return sum + t.withUnlisted(dir, tcp.bytes, unlisted, &c), ok
 }
 
 // tablesOf adds tables up.

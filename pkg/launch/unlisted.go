@@ -1,6 +1,11 @@
 package launch
 
-import "os"
+import (
+	"bytes"
+	"math"
+	"os"
+	"slices"
+)
 
 // Two kinds of sockets hold what came for them and are in no table: connect(2) to
 // AF_UNSPEC takes one of UDP out of its own (__udp_disconnect), and a connection that
@@ -72,11 +77,65 @@ func (t *tree) inDatagrams(n int64) int64 {
 }
 
 // withUnlisted adds to what the tables show of TCP what is in n sockets that they do
-// not show. The pages that have come hold what is listed as well, but not the sockets.
-func (t *tree) withUnlisted(listed, n int64, c *counts) int64 {
-	most := listed + n*received().most()
+// not show: no more than the namespace in dir has ever sent, whatever comes for others.
+// The pages that have come hold what is listed as well, but not the sockets.
+func (t *tree) withUnlisted(dir string, listed, n int64, c *counts) int64 {
+	most := listed + min(n*received().most(), sentIn(dir))
 	if unseenPages() >= 0 { // else the pages mean nothing
 		most = min(most, t.tcp.bytes()+c.tcp*socketSize+c.waiting*waitSize)
 	}
 	return max(listed, most)
+}
+
+// sent are the kernel's counters of what a namespace has sent, and what each of a kind
+// takes at most where it is received: packets some 1300 bytes beside their data, which
+// the kernel may round up to twice as much (sk_buff's truesize).
+var sent = [...]struct {
+	file, line, name string
+	each             int64
+}{
+	{"snmp", "Ip:", "OutRequests", 2048},
+	{"netstat", "IpExt:", "OutOctets", 2},
+	{"snmp6", "Ip6OutRequests", "", 2048},
+	{"snmp6", "Ip6OutOctets", "", 2},
+}
+
+// sentIn is what can lie in all TCP sockets of a namespace: nothing comes from elsewhere,
+// and each packet for one socket. Of UDP it would tell little: a datagram can be cut into
+// 128 (UDP_SEGMENT), and go to each socket of a group.
+func sentIn(dir string) (most int64) {
+	for _, c := range sent {
+		text, err := readProc(dir + c.file)
+		if os.IsNotExist(err) && c.file == "snmp6" {
+			continue // no IPv6
+		}
+		n, ok := counter(text, c.line, c.name)
+		if !ok {
+			return math.MaxInt64
+		}
+		most += n * c.each
+	}
+	return most
+}
+
+// counter is the number that stands behind line, or where lines come in twos, names and
+// numbers, the one of that name.
+func counter(text []byte, line, name string) (int64, bool) {
+	at := 0
+	for l := range bytes.Lines(text) {
+		f := bytes.Fields(l)
+		switch {
+		case len(f) == 0 || string(f[0]) != line:
+		case name == "" || at > 0:
+			if at = max(at, 1); at >= len(f) {
+				return 0, false
+			}
+			return number(f[at], 10), true
+		default:
+			if at = slices.IndexFunc(f, func(n []byte) bool { return string(n) == name }); at < 0 {
+				return 0, false
+			}
+		}
+	}
+	return 0, false
 }

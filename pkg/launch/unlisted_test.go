@@ -1,6 +1,8 @@
 package launch
 
 import (
+	"fmt"
+	"math"
 	"net"
 	"os"
 	"testing"
@@ -56,7 +58,7 @@ func TestWithUnlisted(t *testing.T) {
 	each := max(2*lastNumber("/proc/sys/net/core/rmem_max"), lastNumber("/proc/sys/net/ipv4/tcp_rmem"))
 	c := counts{tcp: 3, waiting: 4}
 	own := 3*int64(socketSize) + 4*waitSize
-	all := newTree(0)
+	all, dir := newTree(0), statDir(t, sentFiles(1<<40, 0))
 	all.tcp.see(100)
 	for _, c2 := range []struct{ pages, listed, n, want int64 }{
 		{100, 5000, 0, 5000},
@@ -67,9 +69,51 @@ func TestWithUnlisted(t *testing.T) {
 		{1 << 30, 7000, 0, 7000}, // only others can have it
 	} {
 		all.tcp.see(c2.pages)
-		if got := all.withUnlisted(c2.listed, c2.n, &c); got != c2.want {
+		if got := all.withUnlisted(dir, c2.listed, c2.n, &c); got != c2.want {
 			t.Errorf("%+v: %d", c2, got)
 		}
+	}
+}
+
+// sentFiles are the counters of a namespace that has sent so many bytes in as many packets.
+func sentFiles(bytes, packets int64) map[string]string {
+	return map[string]string{
+		"snmp":    fmt.Sprintf("Ip: Forwarding OutRequests OutDiscards\nIp: 9 %d 9\nIcmp: OutRequests\nIcmp: 9\n", packets),
+		"netstat": fmt.Sprintf("TcpExt: OutOctets\nTcpExt: 9\nIpExt: InOctets OutOctets\nIpExt: 9 %d\n", bytes),
+		"snmp6":   "Ip6InReceives 9\nIp6OutRequests 2\nIp6OutForwDatagrams 9\nIp6InOctets 9\nIp6OutOctets 50\n",
+	}
+}
+
+// TestSentIn: a namespace's sockets hold no more than was sent there, whatever comes for
+// others; where that is not told, as much as they can.
+func TestSentIn(t *testing.T) {
+	const six = 2*2048 + 2*50
+	all := newTree(0)
+	all.tcp.see(100)
+	all.tcp.see(1 << 30)
+	each := max(2*lastNumber("/proc/sys/net/core/rmem_max"), lastNumber("/proc/sys/net/ipv4/tcp_rmem"))
+	for name, c := range map[string]struct {
+		change func(files map[string]string)
+		want   int64
+	}{
+		"both":               {func(map[string]string) {}, 3*2048 + 2*7000 + six},
+		"no IPv6":            {func(f map[string]string) { delete(f, "snmp6") }, 3*2048 + 2*7000},
+		"no packets told":    {func(f map[string]string) { delete(f, "snmp") }, 11 * each},
+		"no such name":       {func(f map[string]string) { f["netstat"] = "IpExt: InOctets\nIpExt: 9\n" }, 11 * each},
+		"no such number":     {func(f map[string]string) { f["netstat"] = "IpExt: InOctets OutOctets\nIpExt: 9\n" }, 11 * each},
+		"IPv6 that is other": {func(f map[string]string) { f["snmp6"] = "Ip6OutRequests\n" }, 11 * each},
+	} {
+		files := sentFiles(7000, 3)
+		c.change(files)
+		if got := all.withUnlisted(statDir(t, files), 500, 11, &counts{tcp: 2}); got != 500+c.want {
+			t.Errorf("%s: %d, want %d", name, got, 500+c.want)
+		}
+	}
+	// The kernel's own: what is sent counts before it is received.
+	before := sentIn("/proc/self/net/")
+	resetConnections(t, 1)
+	if after := sentIn("/proc/self/net/"); before == math.MaxInt64 || after < before+1<<16 {
+		t.Errorf("%d before, %d after", before, after)
 	}
 }
 
