@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"os"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -36,12 +37,18 @@ func flagged(stat [][]byte, flags uint64) bool {
 // give each of its threads SIGKILL at once, one that writes a core, or comes while the
 // process is stopped, waits until a thread takes it (complete_signal in
 // kernel/signal.c). A thread takes a signal first and is marked as signaled next, so
-// the marks are read last. What another thread than the first was sent alone, by itself
-// at an abort(3), is not seen until that thread has taken it.
+// the marks are read last. Each thread is asked, for it may have been sent one alone, as
+// by itself at an abort(3).
 func doomed(proc string) bool {
-	status, err := readProc(proc + "/status")
-	if err != nil || sentenced(status) {
+	tasks, err := os.ReadDir(proc + "/task")
+	if err != nil {
 		return true
+	}
+	for _, t := range tasks {
+		status, err := readProc(proc + "/task/" + t.Name() + "/status")
+		if err == nil && sentenced(status) { // else it has ended, alone or with the others
+			return true
+		}
 	}
 	stat, err := statOf(proc)
 	return err != nil || flagged(stat, pfExiting|pfDumpCore|pfSignaled)

@@ -94,3 +94,40 @@ func TestDoomed(t *testing.T) {
 		}
 	}
 }
+
+// TestDoomedByAThread: a signal that another thread than the first was sent alone will
+// end the process too.
+func TestDoomedByAThread(t *testing.T) {
+	cmd := exec.Command("python3", "-c", "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start(); print(flush=True)")
+	if cmd.Err != nil {
+		t.Skip("SKIP(want python3, have none)")
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	defer cmd.Wait()
+	defer unix.Kill(pid, unix.SIGKILL)
+	unix.Prlimit(pid, unix.RLIMIT_CORE, &unix.Rlimit{}, nil)
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	unix.Kill(pid, unix.SIGSTOP)
+	if _, err := unix.Wait4(pid, nil, unix.WUNTRACED, nil); err != nil {
+		t.Fatal(err)
+	}
+	tasks := tasksOf(pid)
+	if len(tasks) != 2 || doomed(procOf(pid)) {
+		t.Fatalf("threads %v, or one that is stopped is doomed", tasks)
+	}
+	if err := unix.Tgkill(pid, tasks[1], unix.SIGABRT); err != nil {
+		t.Fatal(err)
+	}
+	if !doomed(procOf(pid)) {
+		t.Error("what a thread was sent is not seen")
+	}
+}
