@@ -313,7 +313,7 @@ func TestCallersStdoutIsFull(t *testing.T) {
 		if out.Exit != 125 || out.Result.ExitCode != 4 || out.Result.Error != "writing stderr: no space left on device" {
 			t.Errorf("stderr: exit %d, result %d %q", out.Exit, out.Result.ExitCode, out.Result.Error)
 		}
-		for _, args := range [][]string{{"run", "--json", "--", "true"}, {"run", "--help"}, {"version"}, {"--help"}, {"plan", "--", "true"}, {"check", "--help"}} {
+		for _, args := range [][]string{{"run", "--json", "--", "true"}, {"run", "--help"}, {"version"}, {"--help"}, {"plan", "--", "true"}, {"check", "--help"}, {"session"}} {
 			verb, rest := args[0], args[1:]
 			if verb == "run" && rest[0] == "--json" {
 				rest = append(who.Flags(), rest...)

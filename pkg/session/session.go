@@ -96,6 +96,11 @@ func Serve(ctx context.Context, c Config, in io.Reader, out io.Writer) error {
 	if err := s.drain(cancel); err != nil {
 		return err
 	}
+	select {
+	case <-s.w.gone: // by the last reply, or where there was nothing to end
+		cancel(errors.Join(ErrGone, s.w.failed))
+	default:
+	}
 	return context.Cause(ctx)
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -282,6 +283,47 @@ func TestReaderGone(t *testing.T) {
 	c.send("nonsense")
 	if err := c.finish(); !errors.Is(err, ErrGone) {
 		t.Error(err)
+	}
+}
+
+// fails is a writer with room for that many writes.
+type fails int
+
+func (f *fails) Write(b []byte) (int, error) {
+	if *f--; *f < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(b), nil
+}
+
+// TestReplyLost: requests that end while a reply cannot be written are no good end,
+// whichever reply it is.
+func TestReplyLost(t *testing.T) {
+	s, err := policy.ParseSession(nil, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const run = `{"type":"run","id":"1","command":["true"]}` + "\n"
+	for _, c := range []struct {
+		requests string
+		room     fails
+		lost     bool
+	}{
+		{"", 0, true}, // hello
+		{"", 1, false},
+		{"nonsense\n", 1, true},
+		{"nonsense\n", 2, false},
+		{run, 1, true},
+		{run, 2, false},
+	} {
+		for range 20 {
+			room := c.room
+			conf := Config{Version: "test", Defaults: s.Defaults, Running: 2, Queued: 8, Run: exited("")}
+			err := Serve(t.Context(), conf, strings.NewReader(c.requests), &room)
+			if lost := errors.Is(err, ErrGone) && errors.Is(err, syscall.ENOSPC); lost != c.lost || !lost && err != nil {
+				t.Fatalf("%q with room for %d: %v", c.requests, c.room, err)
+			}
+		}
 	}
 }
 
