@@ -87,7 +87,7 @@ var badInput = []bad{
 		`mount source "DIR/link-to-proc" leads through a symbolic link: host path "/proc" is refused: it shows every process of the host, with its environment`},
 	{"socket", []string{"-v", "DIR/socket:/s", "--", "true"}, 125, `mount source "DIR/socket" is a socket: it leads out of the sandbox`},
 	{"named pipe", []string{"-v", "DIR/fifo:/f", "--", "true"}, 125, `mount source "DIR/fifo" is a named pipe: it leads out of the sandbox`},
-	{"pipe as the script", []string{"DIR/fifo"}, 127, "command not found: DIR/fifo"},
+	{"pipe as the script", []string{"DIR/fifo"}, 126, `"DIR/fifo" is not a regular file`},
 
 	{"missing env file", []string{"--env-file", "DIR/nosuch", "--", "true"}, 125, `--env-file: cannot read "DIR/nosuch": no such file or directory`},
 	{"env without a name", []string{"-e", "=x", "--", "true"}, 125, `-e: "=x" has no variable name`},

@@ -32,18 +32,33 @@ func (b *builder) program() error {
 
 // runCode runs a copied source file with its language's interpreter.
 func (b *builder) runCode(lang, name string, code *rootfs.Code) error {
+	if name == "" {
+		return noCode(lang)
+	}
 	exe, err := b.interpreter(lang)
 	if err != nil {
 		return err
-	}
-	if name == "" {
-		return refusal.Newf("language %s cannot run a single file", strconv.Quote(lang)).
-			Hint("sandglass run -v \"$PWD:/task:ro\" -- COMMAND /task/FILE")
 	}
 	code.Name = name
 	b.code = code
 	b.exec(runtimes.CodeArgs(lang, exe, rootfs.CodeDir+"/"+name, b.plan.Spec.Program.Args))
 	return nil
+}
+
+// noCode refuses code of a language that runs no single file, or that there is none of.
+func noCode(lang string) error {
+	if _, known := runtimes.Lang(lang); known {
+		return refusal.Newf("language %s cannot run a single file", strconv.Quote(lang)).
+			Hint("sandglass run -v \"$PWD:/task:ro\" -- COMMAND /task/FILE")
+	}
+	var names []string
+	for i := range runtimes.Languages {
+		if l := &runtimes.Languages[i]; l.File != "" {
+			names = append(names, l.Name)
+		}
+	}
+	return refusal.Newf("language %s is not known: %s", strconv.Quote(lang), strings.Join(names, ", ")).
+		Hint("--lang python").Code(refusal.ExitNotFound)
 }
 
 // runFile runs a host file: a script by its extension or #! line, or a binary.

@@ -58,7 +58,8 @@ func Languages() []string {
 		if l.File == "" {
 			continue
 		}
-		if _, err := f.Find(l.Name); err == nil {
+		found, err := f.Find(l.Name)
+		if err == nil && (l.Name != "typescript" || runtimes.RunsTypeScript(found.Exe)) {
 			list = append(list, l.Name)
 		}
 	}

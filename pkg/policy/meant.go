@@ -39,7 +39,7 @@ func (p *Parsed) NotFound(what string, hints []string) []string {
 	}
 	flags, line := p.Spec.Flags(), shellWords(m.words)
 	if m.image == "" {
-		return m.orImage(flags, hints)
+		return m.orFile(flags, m.orImage(flags, hints))
 	}
 	var first []string
 	if info, err := m.host.Stat(m.words[0]); err == nil && info.Mode().IsRegular() && (strings.Contains(m.words[0], "/") || isSource(m.words[0])) {
@@ -49,6 +49,17 @@ func (p *Parsed) NotFound(what string, hints []string) []string {
 		first = append(first, flags+" -- "+shellWords(append([]string{m.image}, m.words...))+"   # the command, not the image of its name")
 	}
 	return append(first, hints...)
+}
+
+// orFile are the hints for a first word that is a file of the working directory: a
+// name alone is a command, unless its ending says otherwise.
+func (m *meant) orFile(flags string, hints []string) []string {
+	word := m.words[0]
+	if info, err := m.host.Stat(word); err != nil || !info.Mode().IsRegular() || strings.Contains(word, "/") {
+		return hints
+	}
+	line := shellWords(append([]string{"./" + word}, m.words[1:]...))
+	return append([]string{flags + " " + line + "   # the file of this directory"}, hints...)
 }
 
 // orImage are the hints for a first word that may be an image's name.

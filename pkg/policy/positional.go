@@ -98,6 +98,10 @@ func (h Host) words(p *Parsed, rest []string) error {
 		return refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotExecutable).
 			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))).
 			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
+	case slash && err == nil && !isFile && !isDir && !insideAnyway(p.Spec.Image, first) && !p.Spec.mounted(path.Clean(first)) && !strings.HasPrefix(path.Clean(first), "/dev/"):
+		return refusal.Newf("%s is not a regular file", quote(first)).Code(refusal.ExitNotExecutable).
+			Hint("ls -l -- %s", refusal.Shell(first)).
+			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
 	default:
 		if !p.pending.image {
 			p.meant = meant{host: h, words: rest}

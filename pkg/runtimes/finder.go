@@ -103,7 +103,9 @@ func (f Finder) try(lang *Language, path string, miss *missing) (Interpreter, er
 	found, err := f.adopt(lang, path, 0)
 	var why skip
 	if errors.As(err, &why) {
-		miss.notes = append(miss.notes, string(why))
+		if !slices.Contains(miss.notes, string(why)) { // /usr/bin and /bin are often one
+			miss.notes = append(miss.notes, string(why))
+		}
 		return Interpreter{}, nil
 	}
 	return found, err
@@ -178,6 +180,11 @@ func (f Finder) adopt(lang *Language, path string, depth int) (Interpreter, erro
 func (f Finder) describe(lang *Language, path, real string, links []Link) (Interpreter, error) {
 	if hasControl(real) || underAny(real, kernelDirs[:]) {
 		return Interpreter{}, skip(quote(real) + ": not a place to mount from")
+	}
+	if lang != nil && lang.Name == "typescript" {
+		if why := tooOld(real); why != "" {
+			return Interpreter{}, why
+		}
 	}
 	found := Interpreter{Exe: real}
 	found.Prefix, found.FileOnly, found.Extra = f.prefix(lang, real)

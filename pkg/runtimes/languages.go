@@ -138,11 +138,11 @@ func ByExtension(path string) (lang string, ok bool) {
 	return "", false
 }
 
-// CodeFile is the name that code of lang, canonical or alias, is stored under,
-// or "" when the language is unknown or cannot run a single file.
+// CodeFile is the name that code of a language is stored under, whichever way Lang
+// knows it, or "" when it does not or the language cannot run a single file.
 func CodeFile(lang string) string {
-	if l := ofLang(lang); l != nil {
-		return l.File
+	if name, ok := Lang(lang); ok {
+		return ofLang(name).File
 	}
 	return ""
 }
@@ -159,7 +159,7 @@ func CodeArgs(lang, exe, file string, args []string) []string {
 		argv = append(argv, "run", "--allow-all", file)
 	case base == "bun":
 		argv = append(argv, "run", file)
-	case base == "R" && lang == "r":
+	case base == "R" && ofLang("r") == ofLang(strings.ToLower(lang)):
 		argv = append(argv, "--no-echo", "--no-restore", "--file="+file)
 		if len(args) > 0 {
 			argv = append(argv, "--args")

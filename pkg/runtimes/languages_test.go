@@ -57,6 +57,7 @@ func TestByExtension(t *testing.T) {
 func TestCodeFile(t *testing.T) {
 	for lang, want := range map[string]string{
 		"python": "main.py", "py": "main.py", "node": "main.js", "sh": "main.sh", "r": "main.R", "java": "Main.java", "go": "", "cobol": "", "": "",
+		"Python": "main.py", "python3.11": "main.py", "JS": "main.js", "TypeScript": "main.ts", "node22": "main.js", "zsh": "",
 	} {
 		if got := CodeFile(lang); got != want {
 			t.Errorf("CodeFile(%q) = %q, want %q", lang, got, want)
@@ -75,6 +76,7 @@ func TestCodeArgs(t *testing.T) {
 		{"java", "/j/java", "Main.java", []string{"a"}, "/j/java|Main.java|a"},
 		{"r", "/r/Rscript", "main.R", []string{"a"}, "/r/Rscript|main.R|a"},
 		{"r", "/r/R", "main.R", []string{"a"}, "/r/R|--no-echo|--no-restore|--file=main.R|--args|a"},
+		{"RScript", "/r/R", "main.R", nil, "/r/R|--no-echo|--no-restore|--file=main.R"},
 		{"r", "/r/R", "main.R", nil, "/r/R|--no-echo|--no-restore|--file=main.R"},
 		{"typescript", "/d/deno", "main.ts", []string{"a"}, "/d/deno|run|--allow-all|main.ts|a"},
 		{"bun", "/d/bun", "main.ts", nil, "/d/bun|run|main.ts"},
