@@ -68,7 +68,7 @@ func TestNotFound(t *testing.T) {
 		"5e5e5e5e x":                          "before|sandglass image list   # if it is to be an image",
 		"nosuch":                              "before|sandglass image list   # if it is to be an image",
 		"tool a":                              "sandglass run ./tool a   # the file of this directory|before|sandglass image list   # if it is to be an image",
-		"--allow-degraded io tool":             "sandglass run --allow-degraded io ./tool   # the file of this directory|before|sandglass image list   # if it is to be an image",
+		"--allow-degraded io tool":            "sandglass run --allow-degraded io ./tool   # the file of this directory|before|sandglass image list   # if it is to be an image",
 		"/usr/bin/nosuch":                     before,
 		"-- app":                              before,
 		"host app":                            before,
