@@ -56,7 +56,7 @@ func asked(verb, dir string) *atomic.Int32 {
 // signals are those that end a command, as they come.
 func signals() <-chan os.Signal {
 	ch := make(chan os.Signal, 1)
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		if !signal.Ignored(sig) { // by nohup(1), say, and a Notify would undo that
 			signal.Notify(ch, sig)
 		}

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"sandglass/internal/testkit"
 )
 
@@ -127,7 +129,8 @@ func TestBuildIsStopped(t *testing.T) {
 		flags := []string{"--mirror", server.URL, "--suite", "test", "--keyring", m.keyring(), recipe}
 		for i, dir := range []string{"/dists/", "/pool/"} {
 			block = dir
-			h.stopped(syscall.SIGTERM, "SIGTERM", phases[i], func(int) { <-asked }, flags...)
+			sig := [...]syscall.Signal{syscall.SIGTERM, syscall.SIGQUIT}[i]
+			h.stopped(sig, unix.SignalName(sig), phases[i], func(int) { <-asked }, flags...)
 			testkit.Eventually(t, "the end of who downloads", func() bool { return gone.Load() == int32(i+1) })
 		}
 		for i, dir := range []string{"/dists/", "/pool/"} {

@@ -53,7 +53,8 @@ func inNamespace(t *testing.T) bool {
 		return true
 	}
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
-	cmd.Env = append(os.Environ(), "MOUNT_TEST_INSIDE=1")
+	// Its own directory is below ours: after a pivot it can remove none.
+	cmd.Env = append(os.Environ(), "MOUNT_TEST_INSIDE=1", "TMPDIR="+t.TempDir())
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  unix.CLONE_NEWUSER | unix.CLONE_NEWNS,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}},

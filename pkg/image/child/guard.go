@@ -64,7 +64,7 @@ func Main() {
 func guard(first int, argv []string) int {
 	// Caught and not ignored: who is started inherits what is ignored. The signals
 	// are for the group, and the program has its own opinion of them.
-	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP)
+	signal.Notify(make(chan os.Signal, 1), unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT)
 	unix.CloseOnExec(first)
 	unix.CloseOnExec(first + 1)
 	files := []uintptr{0, 1, 2}
