@@ -63,15 +63,39 @@ func setWarm(p *Parsed, v string) error {
 		if err != nil {
 			return err
 		}
-		for _, other := range list {
-			if other.Lang == w.Lang {
-				return refusal.Newf("%s is given twice", quote(part)).Hint("--warm command=4")
-			}
+		if list = append(list, w); twice(list) {
+			return refusal.Newf("%s is given twice", quote(part)).Hint("--warm command=4")
 		}
-		list = append(list, w)
 	}
 	p.Warm = list
 	return nil
+}
+
+func twice(list []Warm) bool {
+	for i, w := range list {
+		if slices.ContainsFunc(list[:i], func(x Warm) bool { return x.Lang == w.Lang }) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckWarm refuses what --warm and --warm-age would, of who does not come by them.
+// An age of 0 is the default, 10 minutes.
+func CheckWarm(list []Warm, age *time.Duration) error {
+	for _, w := range list {
+		if _, err := parseWarm(w.Kind() + "=" + strconv.FormatInt(w.N, 10)); err != nil {
+			return err
+		}
+	}
+	if twice(list) {
+		return refusal.Newf("a kind of sandbox is to be kept ready twice").Hint("name each kind once, with the number of all")
+	}
+	if *age == 0 {
+		*age = defaultAge
+	}
+	_, err := parseAge(age.String())
+	return err
 }
 
 func parseWarm(part string) (Warm, error) {

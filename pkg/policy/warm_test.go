@@ -86,3 +86,32 @@ func alter(v reflect.Value) {
 		v.SetUint(v.Uint() + 1)
 	}
 }
+
+// A pool that is made without a command line has the same bounds.
+func TestCheckWarm(t *testing.T) {
+	for _, c := range []struct {
+		list []Warm
+		age  time.Duration
+		want string
+	}{
+		{[]Warm{{"python", 1}, {"", 512}}, 0, ""},
+		{nil, time.Minute, ""},
+		{[]Warm{{"python", 0}}, 0, `"0" is not a number from 1 to 512`},
+		{[]Warm{{"", -1}}, 0, `"-1" is not a number from 1 to 512`},
+		{[]Warm{{"node", 513}}, 0, `"513" is not a number from 1 to 512`},
+		{[]Warm{{"ruby", 1}}, 0, `"ruby" is not one of command, python, node`},
+		{[]Warm{{"node", 1}, {"node", 1}}, 0, "a kind of sandbox is to be kept ready twice"},
+		{nil, time.Second, `"1s" is not between 10s and 24h`},
+		{nil, -time.Minute, `"-1m0s" is not a limit: a duration must be above 0`},
+	} {
+		age := c.age
+		err := CheckWarm(c.list, &age)
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != c.want || got == "" && c.age == 0 && age != 10*time.Minute {
+			t.Errorf("%v %v: %q, age %v, want %q", c.list, c.age, got, age, c.want)
+		}
+	}
+}

@@ -27,7 +27,8 @@ type Config struct {
 	Spec  sandbox.Spec
 	Sizes []policy.Warm // how many sandboxes of each kind are kept
 	// MaxAge is how old a sandbox that waits may become before another takes its
-	// place: interpreters and files of the host change.
+	// place: interpreters and files of the host change. Between 10 seconds and 24
+	// hours; 0 is 10 minutes.
 	MaxAge time.Duration
 	// Failing, if there is one, is told once of each kind that cannot be kept ready,
 	// and why: it is tried again, more and more seldom.
@@ -69,6 +70,9 @@ type member struct {
 // it fails, with the hints of a run: a pool that never had a sandbox would say so to
 // nobody. What fails later is tried again, and runs are made cold meanwhile.
 func New(ctx context.Context, c Config) (*Pool, error) {
+	if err := policy.CheckWarm(c.Sizes, &c.MaxAge); err != nil {
+		return nil, err
+	}
 	for _, s := range c.Sizes {
 		if err := sandbox.MayPrepare(c.Spec, s.Lang); err != nil {
 			return nil, err

@@ -57,6 +57,7 @@ func TestDecodeIsStrict(t *testing.T) {
 		run(`"code":"\`):                                                    "no such escape",
 		`{"type":"run","id":"1","code":"\`:                                  "a string does not end",
 		`{"type":"run","id":"1","code":"abc`:                                "a string does not end",
+		"\ufffd{\xff":                                                       "the line is not UTF-8, at byte 4",
 		run("\"code\":\"\xff\""):                                            "the line is not UTF-8",
 		run("\"code\":\"\xed\xa0\x80\""):                                    "the line is not UTF-8",
 		run(`"command":["a"],"env":{"A":1}`):                                `env: the value of "A" is not a string`,

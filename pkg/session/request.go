@@ -86,11 +86,24 @@ func (r *request) readID(d *decoder) error {
 	return err
 }
 
+// invalidAt is where text stops being UTF-8. U+FFFD itself may be in it.
+func invalidAt(text string) int {
+	for i, c := range text {
+		if c == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(text[i:]); size == 1 {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
+
 // decode reads one line. What was read before an error is in the request, so that
 // the reply can name it. An error is a *syntaxError, or a *refusal.Error.
 func decode(line []byte) (r request, err error) {
 	d := &decoder{text: string(line)}
 	if !utf8.ValidString(d.text) {
+		d.at = invalidAt(d.text)
 		return r, d.fail("the line is not UTF-8")
 	}
 	err = d.object("the request", func(name string) error {
