@@ -86,7 +86,7 @@ func (m machine) boot(c *column) error {
 	}
 	defer out.Close()
 	cmd := exec.Command("integration/vm/boot.sh", m.dir(), file)
-	cmd.Env = append(os.Environ(), "LIMIT=1500", "CONSOLE="+filepath.Join(dir, "console"), "APPEND="+m.append)
+	cmd.Env = append(os.Environ(), "LIMIT=2400", "CONSOLE="+filepath.Join(dir, "console"), "APPEND="+m.append)
 	if m.arch != "" {
 		cmd.Env = append(cmd.Env, "ARCH="+m.arch, "ROOT="+m.built("root"))
 	}
