@@ -11,8 +11,8 @@ machines() { hack/test-vm.sh -host build/host.json; }
 if [ "$(uname -m)" = x86_64 ]; then hack/setup.sh vm || exit 1; fi
 if [ "$(id -u)" != 0 ] && command -v sudo >/dev/null; then sudo -v; fi
 
-# This host's tests wait for something half of the time. The machines take that
-# half, and all of it when the lock is free, which is how they know.
+# This host's tests often wait. One machine takes what they leave of two CPUs, and
+# when the lock is free, which says that they have ended, there are two.
 exec 9>build/host.json
 flock 9
 set -m # in a process group of their own, which ends with this script

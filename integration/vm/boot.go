@@ -28,7 +28,7 @@ func (m machine) script(source string) string {
 		if s.user {
 			who = "as_user"
 		}
-		args := []string{who, s.pkg, binaryName(s.pkg), "-test.v=test2json", "-test.timeout=8m"}
+		args := []string{who, s.pkg, binaryName(s.pkg), "-test.v=test2json", "-test.timeout=12m"}
 		if s.run != "" {
 			args = append(args, "-test.run="+s.run)
 		}
