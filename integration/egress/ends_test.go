@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"sandglass/internal/testkit"
 	"sandglass/pkg/result"
@@ -47,7 +48,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if o.Exit != 1 {
 			t.Errorf("exit %d", o.Exit)
 		}
-		o = w.python(t, who, "conn.py", append(allow(listed), "--timeout", "4s", "--net-rate", "1m"), "down", "7000")
+		o = w.outOfTime(t, who, 4*time.Second, append(allow(listed), "--net-rate", "1m"), "down", "7000")
 		if o.Result.Outcome != result.Timeout || one(t, o).BytesDown == 0 {
 			t.Errorf("outcome %q, network %s", o.Result.Outcome, network(o))
 		}

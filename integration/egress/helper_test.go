@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sandglass/internal/testkit"
 	"sandglass/pkg/result"
@@ -51,6 +52,19 @@ func (w *world) pythonArgs(t *testing.T, name string, flags []string, args ...st
 		list = append(list, w.ca.flags()...)
 	}
 	return slices.Concat(list, []string{"--", "/usr/bin/python3", "/opt/" + name}, args)
+}
+
+// outOfTime runs conn.py up to a time limit, and once more with a longer one where it
+// had no connection by then: a slow machine may need all of a short one to come so far.
+func (w *world) outOfTime(t *testing.T, who testkit.Who, limit time.Duration, flags []string, args ...string) (o testkit.Output) {
+	t.Helper()
+	for _, limit := range []time.Duration{limit, 10 * limit} {
+		o = w.python(t, who, "conn.py", append(slices.Clone(flags), "--timeout", limit.String()), args...)
+		if o.Result.Network != nil && len(o.Result.Network.Connections) > 0 {
+			break
+		}
+	}
+	return o
 }
 
 // printed wants exit code 0 and the whole of stdout.

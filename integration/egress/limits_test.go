@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"sandglass/internal/testkit"
 	"sandglass/pkg/result"
@@ -146,7 +147,7 @@ func TestTimeLimit(t *testing.T) {
 		defer close(stuck)
 		w.serve(t, w.internet, good4+":7000", func(net.Conn) error { <-stuck; return nil })
 		for _, args := range [][]string{{"one"}, {"up", "7000", "100000000"}} {
-			o := w.python(t, who, "conn.py", append(allow(listed), "--timeout", "1s"), args...)
+			o := w.outOfTime(t, who, time.Second, allow(listed), args...)
 			if o.Exit != 124 || o.Result.Outcome != result.Timeout {
 				t.Errorf("%v: exit %d, outcome %q, stderr %s", args, o.Exit, o.Result.Outcome, o.Stderr)
 			}
