@@ -81,7 +81,7 @@ func TestKilledSupervisor(t *testing.T) {
 func TestStoppedSupervisor(t *testing.T) {
 	each(t, func(t *testing.T, w *world, who testkit.Who) {
 		s := w.serve(t, w.internet, good4+":7000", echo)
-		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", append(allow(listed), "--timeout", "4s"), "one")...)
+		p := testkit.Start(t, testkit.Opts{Who: who}, w.pythonArgs(t, "conn.py", append(allow(listed), "--timeout", "10s"), "one")...)
 		p.WaitLine("connected")
 		inits := testkit.Children(t, p.PID())
 		if len(inits) != 1 {
