@@ -90,18 +90,15 @@ func (h Host) words(p *Parsed, rest []string) error {
 		prog.File, prog.Args = first, rest[1:]
 	case err != nil && isSource(first) && !strings.HasPrefix(first, "/"):
 		// Looked up inside it would only be "not found", without the reason.
-		return refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotFound).
-			Hint("ls -l %s", refusal.Shell(first)).
-			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
+		return p.orInside(rest, refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotFound).
+			Hint("ls -l %s", refusal.Shell(first)))
 	case slash && errors.Is(err, fs.ErrPermission) && !p.Spec.mounted(path.Clean(first)):
 		// A file of the host's that the caller may not even look at is not "not found".
-		return refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotExecutable).
-			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))).
-			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
-	case slash && err == nil && !isFile && !isDir && !insideAnyway(p.Spec.Image, first) && !p.Spec.mounted(path.Clean(first)) && !strings.HasPrefix(path.Clean(first), "/dev/"):
-		return refusal.Newf("%s is not a regular file", quote(first)).Code(refusal.ExitNotExecutable).
-			Hint("ls -l -- %s", refusal.Shell(first)).
-			Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
+		return p.orInside(rest, refusal.Newf("cannot read %s: %s", quote(first), refusal.Cause(err)).Code(refusal.ExitNotExecutable).
+			Hint("ls -ld -- %s", refusal.Shell(path.Dir(first))))
+	case slash && err == nil && !isFile && !isDir && !p.Spec.inside(first):
+		return p.orInside(rest, refusal.Newf("%s is not a regular file", quote(first)).Code(refusal.ExitNotExecutable).
+			Hint("ls -l -- %s", refusal.Shell(first)))
 	default:
 		if !p.pending.image {
 			p.meant = meant{host: h, words: rest}
@@ -109,6 +106,17 @@ func (h Host) words(p *Parsed, rest []string) error {
 		return p.command(rest)
 	}
 	return nil
+}
+
+// inside says that a path of the host's is one inside as well, or may be.
+func (s *Spec) inside(name string) bool {
+	name = path.Clean(name)
+	return insideAnyway(s.Image, name) || s.mounted(name) || below(name, "/dev")
+}
+
+// orInside adds the way to say that the words are a command that is inside.
+func (p *Parsed) orInside(rest []string, e *refusal.Error) error {
+	return e.Hint("%s -- %s   # if it is a command that is inside", p.Spec.Flags(), shellWords(rest))
 }
 
 // mounted says that a path is one inside, by a mount of the caller's.
