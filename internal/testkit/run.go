@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"sandglass/pkg/result"
+
+	"golang.org/x/sys/unix"
 )
 
 // patience is how long a run may take before the test calls it a hang. It is
@@ -169,12 +171,27 @@ func (p *Process) Kill() { p.cmd.Process.Kill() }
 // stdout, and returns the line. It fails the test when the run ends without.
 func (p *Process) WaitLine(text string) string {
 	p.t.Helper()
-	line, ok := p.out.wait(p.ctx, text)
+	ctx, end := context.WithCancel(p.ctx)
+	defer end()
+	go func() {
+		p.ended()
+		end()
+	}()
+	line, ok := p.out.wait(ctx, text)
 	if !ok {
 		o := p.Wait()
+		if line, ok = p.out.wait(p.ctx, text); ok { // its last words
+			return line
+		}
 		p.t.Fatalf("the program never printed %q\nexit %d\nstdout: %s\nstderr: %s", text, o.Exit, o.Stdout, o.Stderr)
 	}
 	return line
+}
+
+// ended waits for the supervisor's end and leaves it to be waited for.
+func (p *Process) ended() {
+	for unix.Waitid(unix.P_PID, p.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
 }
 
 // Wait waits for the supervisor's end.

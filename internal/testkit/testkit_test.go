@@ -39,6 +39,15 @@ func TestWaitLine(t *testing.T) {
 	}
 }
 
+// TestWaitLineOfTheEnd: what is printed last is found after the end.
+func TestWaitLineOfTheEnd(t *testing.T) {
+	Requires(t, "userns")
+	p := Start(t, Opts{Who: AsUser(t)}, "--", "echo", "last words")
+	if p.ended(); p.WaitLine("last") != "last words" {
+		t.Error("it was not found")
+	}
+}
+
 func TestSkipNamesWhatIsMissing(t *testing.T) {
 	t.Run("inner", func(t *testing.T) {
 		t.Cleanup(func() {
