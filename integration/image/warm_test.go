@@ -81,7 +81,7 @@ func TestWarmImageOfNoUse(t *testing.T) {
 		lines := bufio.NewScanner(r)
 		for _, want := range []string{
 			"sandglass: error: --warm python=1: no such sandbox can be kept ready, runs are made without: " + c.why,
-			"hint: sandglass run --lang python -c ''   # with the session's flags: what the interpreter says",
+			"hint: sandglass run --lang python -c 1   # with the session's flags: what the interpreter says",
 		} {
 			if !lines.Scan() || lines.Text() != want {
 				t.Errorf("%s: %q, want %q", c.name, lines.Text(), want)

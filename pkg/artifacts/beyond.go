@@ -16,6 +16,7 @@ const countMost = 100_000
 type LimitError struct {
 	Count int      // entries left out; what a directory among them holds is not counted
 	Least bool     // there are more than Count
+	Bytes int64    // of the files among them whose size was known
 	Why   []Excess // the limits, each once
 }
 

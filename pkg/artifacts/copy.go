@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
+	"math"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +20,9 @@ const chunk = 128 << 10
 func (c *collector) file(pin, dst int, name string, a result.Artifact, st *unix.Stat_t) {
 	if why := c.tooLarge(st.Size); why != "" {
 		c.noteLimit(1, KindBytes, why)
+		if c.beyond.Bytes += st.Size; c.beyond.Bytes < 0 {
+			c.beyond.Bytes = math.MaxInt64 // the program has files of any size that have no content
+		}
 		c.skip(a, why)
 		return
 	}

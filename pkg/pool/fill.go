@@ -105,7 +105,7 @@ func (p *Pool) lost(m *member) {
 		why = errors.New("they end while they wait")
 	}
 	if m.lang != "" {
-		why = refusal.Newf("%v", why).Hint("sandglass run --lang %s -c ''   # with the session's flags: what the interpreter says", m.lang)
+		why = refusal.Newf("%v", why).Hint("sandglass run --lang %s -c 1   # with the session's flags: what the interpreter says", m.lang)
 	}
 	if time.Since(m.born) >= lastPause {
 		p.served(m.lang)

@@ -80,12 +80,25 @@ func (r *runner) notCollected(err error) {
 	}
 }
 
-// most is n, or as much of it as the way of the artefacts takes.
-func (r *runner) most(n int64) int64 {
+// roomFor is the way to what was collected and left more bytes: twice the limit, as
+// often as it takes. For what comes with a result that is a request's field.
+func (r *runner) roomFor(left int64) string {
+	was := r.spec.Limits.OutBytes
+	most := policy.MaxSize
 	if r.spec.Keep {
-		return min(n, policy.MaxKept)
+		most = policy.MaxKept
 	}
-	return n
+	n := min(2*was, most)
+	for n < most && n-was < left {
+		n = min(2*n, most)
+	}
+	switch {
+	case !r.spec.Keep:
+		return "--out-limit " + policy.FormatSize(n)
+	case n-was < left || n == was:
+		return `"artifacts": {"dir": "DIR"}   # the result has room for ` + policy.FormatSize(most)
+	}
+	return `"artifacts": {"inline": "` + policy.FormatSize(n) + `"}`
 }
 
 func (r *runner) remedy(err error) []string {
@@ -103,7 +116,7 @@ func (r *runner) remedy(err error) []string {
 			case artifacts.KindFiles:
 				hints = append(hints, "--out-files "+strconv.FormatInt(max(2*l.OutFiles, l.OutFiles+int64(e.Count)), 10))
 			case artifacts.KindBytes:
-				hints = append(hints, "--out-limit "+policy.FormatSize(r.most(2*l.OutBytes)))
+				hints = append(hints, r.roomFor(e.Bytes))
 			case artifacts.KindDepth:
 				hints = append(hints, "tar -cf /out/all.tar -C /work .   # at the program's end, instead of many levels")
 			}

@@ -244,6 +244,20 @@ func (r *request) readOutput(d *decoder) error {
 	return err
 }
 
+// readInline reads how much may come with the result. What it would be refused for
+// later would be called --out-limit there.
+func readInline(s string) (int64, error) {
+	n, err := policy.ParseSize(s)
+	if err == nil && n > policy.MaxKept {
+		most := policy.FormatSize(policy.MaxKept)
+		err = refusal.Newf("%s is too much to hold in the result: at most %s", policy.FormatSize(n), most).Hint(`"artifacts": {"inline": "%s"}`, most)
+	}
+	if err != nil {
+		return 0, refusal.Within("artifacts: inline", err)
+	}
+	return n, nil
+}
+
 // readArtifacts reads {"inline": SIZE} or {"dir": PATH, "force": true}.
 func (r *request) readArtifacts(d *decoder) error {
 	err := d.object("artifacts", func(name string) (err error) {
@@ -259,9 +273,7 @@ func (r *request) readArtifacts(d *decoder) error {
 			if s, err = d.scalar(name); err != nil {
 				return err
 			}
-			if r.Keep, err = policy.ParseSize(s); err == nil && r.Keep == 0 {
-				return d.fail("inline is 0")
-			}
+			r.Keep, err = readInline(s)
 		default:
 			return d.fail("artifacts: unknown field " + quote(name))
 		}
