@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"sandglass/internal/testkit"
 	"sandglass/pkg/result"
@@ -29,9 +30,9 @@ func TestGoClient(t *testing.T) {
 	for i := range 8 {
 		wait.Go(func() {
 			res, err := c.Run(t.Context(), sessionclient.Request{Lang: "sh", Code: "cat in; cat; echo $A $1 >&2; echo x >/out/y", Args: []string{fmt.Sprint(i)}, Env: map[string]string{"A": "b"},
-				Stdin: []byte("\xff"), Files: []sessionclient.File{{Path: "in", Data: []byte("\x00")}}, Options: map[string]any{"memory": "64m"}, Inline: 100}, nil)
+				Stdin: []byte("\xff"), Files: []sessionclient.File{{Path: "in", Data: []byte("\x00")}}, Options: map[string]any{"memory": "64m", "timeout": 90 * time.Second}, Inline: 100}, nil)
 			out, _ := res.Stdout.Captured()
-			if err != nil || string(out) != "\x00\xff" || res.Stderr.Text != fmt.Sprintf("b %d\n", i) || res.Limits["memory"].Value != 64<<20 || len(res.Artifacts) != 1 || res.Artifacts[0].Text != "x\n" {
+			if err != nil || string(out) != "\x00\xff" || res.Stderr.Text != fmt.Sprintf("b %d\n", i) || res.Limits["memory"].Value != 64<<20 || res.Limits["timeout"].Value != 90_000 || len(res.Artifacts) != 1 || res.Artifacts[0].Text != "x\n" {
 				t.Errorf("%d: %+v, %v", i, res, err)
 			}
 		})

@@ -39,6 +39,9 @@ type Options struct {
 
 // Error is a run, or a session, that sandglass would not or could not do. Error()
 // is What alone: a program for people prints the Hints too, which errors.As leads to.
+// They and What speak of flags, as those of a result do: --memory 6m is
+// Options["memory"] of a request, --out its Out, and --allow-mount, --allow-degraded
+// and --cgroup-parent belong into the Args of the session.
 type Error struct {
 	Code     string // of docs/SESSION.md, e.g. refused, busy; "" for a session that did not start
 	What     string

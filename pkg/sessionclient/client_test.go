@@ -2,8 +2,10 @@ package sessionclient
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -137,6 +139,46 @@ func TestRequestLine(t *testing.T) {
 	} {
 		if line, err := q.line("1", false, 0); err != nil || string(line) != want+"\n" {
 			t.Errorf("%s, %v\nwant %s", line, err, want)
+		}
+	}
+}
+
+// TestRequestOptions: a value means in a request what it means in Go, or is refused by
+// its name.
+func TestRequestOptions(t *testing.T) {
+	wait, none := 500*time.Millisecond, (*string)(nil)
+	type text string
+	q := Request{Command: []string{"a"}, Options: map[string]any{"timeout": wait, "cpu-time": &wait, "cpus": float32(0.5), "pty": true,
+		"memory": text("6m"), "disk": json.Number("100"), "open-files": uint8(9), "image": none, "venv": nil,
+		"allow-host": [2]any{"a", text("b")}, "volume": []string(nil)}}
+	const want = `{"type":"run","id":"1","command":["a"],"options":{"allow-host":["a","b"],"cpu-time":"500ms","cpus":0.5,"disk":100,` +
+		`"memory":"6m","open-files":9,"pty":true,"timeout":"500ms","volume":[]}}`
+	if line, err := q.line("1", false, 0); err != nil || string(line) != want+"\n" {
+		t.Errorf("%s, %v\nwant %s", line, err, want)
+	}
+	for want, v := range map[string]any{
+		"NaN": math.NaN(), "-Inf": math.Inf(-1), "of type []uint8": []byte("64m"), "of type map[string]int": map[string]int{},
+		"of type time.Time": time.Time{}, "a slice with nil in [1]": []any{"a", nil}, "of type struct {}": []struct{}{{}},
+	} {
+		want = "option memory is " + want + ", and must be a string, a number, a bool, a time.Duration or a slice of these"
+		q := Request{Command: []string{"a"}, Options: map[string]any{"memory": v}}
+		if line, err := q.line("1", false, 0); err == nil || err.Error() != want {
+			t.Errorf("%v: %s, %v, want %s", v, line, err, want)
+		}
+	}
+}
+
+// TestRequestContradicts: of two things one would be done without a word.
+func TestRequestContradicts(t *testing.T) {
+	for want, q := range map[string]Request{
+		"Files[1] has both Data and From":             {Files: []File{{Path: "a"}, {Path: "b", Data: []byte{}, From: "/etc/hostname"}}},
+		"Inline is -1, and must be a number of bytes": {Inline: -1},
+		"Inline and Out exclude each other":           {Inline: 1, Out: "/x"},
+		"Force is for Out: what is there is replaced": {Force: true, Inline: 1},
+	} {
+		want, q.Command = "the request's "+want, []string{"true"}
+		if line, err := q.line("1", false, 0); err == nil || err.Error() != want {
+			t.Errorf("%s: %s, %v", want, line, err)
 		}
 	}
 }
