@@ -23,6 +23,8 @@ pkg-config pkg-config
 newuidmap uidmap
 rpm rpm
 python3:ensurepip python3-venv
+python3:setuptools python3-setuptools
+python3:wheel python3-wheel
 setpriv util-linux"
 
 # The test machines see this host's / and boot its systemd; see docs/VM.md.

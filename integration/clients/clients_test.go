@@ -33,10 +33,19 @@ func interpreter(t *testing.T, name string) string {
 	return path
 }
 
-// copied is a directory of clients/ where everybody may read it.
+// copied is a directory of clients/ where everybody may read it, and beside it the hints.
 func copied(t *testing.T, name string) string {
 	t.Helper()
-	from, to := filepath.Join(testkit.Root(t), "clients", name), testkit.Dir(t)
+	dir := testkit.Dir(t)
+	from, to := filepath.Join(testkit.Root(t), "clients", name), filepath.Join(dir, name)
+	hints, err := os.ReadFile(filepath.Join(testkit.Root(t), "clients/hints.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "hints.json"), string(hints))
+	if err := os.Mkdir(to, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	list, err := os.ReadDir(from)
 	if err != nil {
 		t.Fatal(err)

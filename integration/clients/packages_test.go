@@ -68,6 +68,32 @@ func TestWheel(t *testing.T) {
 	}
 }
 
+// TestCheckout installs both libraries from clients/, where each is one file, without a
+// network and without touching a checkout that may be anybody's.
+func TestCheckout(t *testing.T) {
+	testkit.Requires(t, "root", "python3:ensurepip", "python3:wheel", "python3:setuptools")
+	dir := testkit.Dir(t)
+	must(t, dir, "/usr/bin/python3", "-m", "venv", "--system-site-packages", "venv") // where setuptools is
+	must(t, dir, "venv/bin/pip", "install", "-q", "--no-index", "--no-build-isolation", "--disable-pip-version-check", copied(t, "python"))
+	got := must(t, dir, "venv/bin/python", "-I", "-c", "import sandglass, os\nprint(sandglass.run(command=['echo', 'hi']).stdout, end='')\n"+
+		"here = os.path.dirname(sandglass.__file__)\nprint(os.path.basename(here), sorted(f for f in os.listdir(here) if 'sandglass' in f))")
+	if want := "hi\nsite-packages ['sandglass-0.0.0.dist-info', 'sandglass.py']\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestCheckoutOfNode is the same with npm.
+func TestCheckoutOfNode(t *testing.T) {
+	testkit.Requires(t, "root", "npm", "node")
+	dir := testkit.Dir(t)
+	must(t, dir, "npm", "install", "--offline", "--no-audit", "--no-fund", "--install-links", "--prefix", dir, copied(t, "node"))
+	got := must(t, dir, "node", "--input-type=module", "-e",
+		"import { run } from 'sandglass'; process.stdout.write((await run({ command: ['echo', 'hi'] })).stdout)")
+	if got != "hi\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // TestNpm installs the tarball of the Node library likewise.
 func TestNpm(t *testing.T) {
 	testkit.Requires(t, "root", "npm", "node")

@@ -32,7 +32,10 @@ func (r *release) clients(tree string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	project := bytes.Replace(text["pyproject.toml"], []byte(`version = "0.0.0"`), []byte(`version = "`+v+`"`), 1)
+	project, err := packaged(text["pyproject.toml"], v)
+	if err != nil {
+		return nil, err
+	}
 	sdist, err := r.tarball("sandglass-"+v, []file{
 		{"LICENSE", 0o644, text["LICENSE"]}, {"PKG-INFO", 0o644, meta}, {"README.md", 0o644, text["README.md"]}, {"pyproject.toml", 0o644, project},
 		{"sandglass/__init__.py", 0o644, text["sandglass.py"]}, {"sandglass/py.typed", 0o644, nil},
@@ -53,6 +56,23 @@ func (r *release) clients(tree string) ([]file, error) {
 		{"sandglass-" + v + "-py3-none-any.whl", 0o644, wheel}, {"sandglass-" + v + ".tar.gz", 0o644, sdist},
 		{"sandglass-" + r.version + ".tgz", 0o644, npm},
 	}, err
+}
+
+// packaged is the pyproject.toml of the checkout, where the library is one module, for
+// a package, which can say py.typed.
+func packaged(project []byte, v string) ([]byte, error) {
+	text := string(project)
+	for _, to := range [][2]string{
+		{`version = "0.0.0"`, `version = "` + v + `"`},
+		{"requires-python", "readme = \"README.md\"\nrequires-python"},
+		{`py-modules = ["sandglass"]`, "packages = [\"sandglass\"]\n\n[tool.setuptools.package-data]\nsandglass = [\"py.typed\"]"},
+	} {
+		if strings.Count(text, to[0]) != 1 {
+			return nil, fmt.Errorf("clients/python/pyproject.toml: not one %q", to[0])
+		}
+		text = strings.Replace(text, to[0], to[1], 1)
+	}
+	return []byte(text), nil
 }
 
 // pythonVersion is a version as Python's packages write it: 1.2.3rc1, and
