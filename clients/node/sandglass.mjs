@@ -85,7 +85,8 @@ const lastLine = (text) => text.trimEnd().split(/\r\n|[\n\r\v\f]/).at(-1).slice(
 
 function artifact(o) {
   const kept = o.type === 'file' && !o.skipped && (o.text !== undefined || o.base64 !== undefined || o.size === 0)
-  return { path: o.path, type: o.type, size: o.size, mode: o.mode, sha256: o.sha256, skipped: o.skipped, data: kept ? data(o) : undefined, raw: o }
+  return { path: o.path, type: o.type, size: o.size, mode: o.mode, sha256: o.sha256, skipped: o.skipped?.replace('use --force', 'use force: true'),
+    data: kept ? data(o) : undefined, raw: o }
 }
 
 /** What a run came to; raw is the whole object of docs/result.schema.json. */
@@ -95,8 +96,8 @@ export class Result {
     this.exitCode = o.exit_code
     this.warm = o.warm ?? false
     this.signal = o.signal
-    this.error = o.error
-    this.hints = o.hints ?? []
+    this.error = o.error && said(o.error)
+    this.hints = (o.hints ?? []).map(hint)
     this.wallMs = o.wall_ms
     this.setupMs = o.setup_ms
     this.cpuMs = o.cpu_ms
@@ -131,8 +132,8 @@ function outcome(reply) {
     if (result.outcome === 'failed' || result.outcome === 'refused') throw new Failed(result.error ?? result.outcome, more)
     return result
   }
-  const more = { hints: reply.hints ?? [], exitCode: reply.exit_code }
-  if (reply.code === 'refused') throw refusal(reply.error, more)
+  if (reply.code === 'refused') throw refusal(reply.error, { hints: reply.hints ?? [], exitCode: reply.exit_code })
+  const more = { hints: (reply.hints ?? []).map(hint), exitCode: reply.exit_code }
   if (reply.code === 'busy') {
     more.hints = [...more.hints, 'try again when a run has ended', 'Session.start({ maxQueued: 1000 })']
     throw new Busy(`the session is busy: ${reply.error}`, more)
@@ -167,31 +168,139 @@ function unknown(name, { hints = [], exitCode } = {}) {
   return new RequestError(`unknown field ${name}`, { hints, exitCode })
 }
 
-// A hint of the command line's in this library's words, where it is about flags alone.
-function hint(text) {
-  if (text === '"output": "stream"') return 'run({ onOutput }), or submit({ stream: true })'
-  text = text.replace(/^did you mean --([a-z-]+)\?/, (_, flag) => `did you mean ${camel(flag)}?`)
-  const m = /^--([a-z][a-z-]*)(?:[ =](\S.*?))?(\s+#.*)?$/.exec(text)
-  if (!m || m[2]?.includes(' --')) return text
-  const word = `${camel(m[1])}: ${m[2] ? `'${m[2].replace(/[\\']/g, '\\$&')}'` : 'true'}`
-  const all = FOR_ALL.includes(camel(m[1])) ? `Session.start({ ${word} }), or run({ ..., ${word} })` : `Session.start({ ${word} })`
-  return (SESSION.includes(camel(m[1])) ? all : word) + (m[3] ?? '')
+// Hints are lines for a shell, which stay, or are about flags. These are neither flags
+// nor a whole run, which asFields reads; the first that fits is taken. SHELL is a line
+// for a shell still, and keeps its kind of comment.
+const SHELL = true
+const HINTS = [
+  [/^"output": "stream"$/, () => 'run({ onOutput }), or submit({ stream: true })'],
+  [/^"artifacts": {"inline": "(.+)"}$/, (_, size) => `artifactsInline: '${size}'`],
+  [/^"artifacts": {"dir": "(.+)"}$/, (_, dir) => `artifactsDir: '${dir}'`],
+  [/^"options": {"volume": "(.+)"}$/, (_, volume) => `volume: '${volume}'`],
+  [/^--out a new directory$/, () => "artifactsDir: '...'   // a new directory"],
+  [/^did you mean --([a-z-]+)\?$/, (_, flag) => `did you mean ${camel(flag)}?`],
+  [/^leave --([a-z-]+)(?: none)? out(:.*|)$/, (_, flag, why) => `leave ${camel(flag)} out${why}`],
+  [/^leave --([a-z-]+) out, or (--.+)$/, (_, flag, other) => `leave ${camel(flag)} out, or ${hint(other)}`],
+  [/^([a-z][a-z', ]*: )((?:-|sandglass run ).+)$/, (_, why, line) => why + hint(line)],
+  [/^sandglass run \S+ &$/, () => 'submit({ ... })'],
+  [/^sandglass [a-z]+ --help$/, (line) => line, SHELL],
+  [/^echo '(.+)' \| sandglass run - --lang (\S+)$/, (_, code, lang) => `code: '${code}', lang: '${lang}'`],
+  [/^(.+); sandglass run --cgroup-parent (\S+) script\.py$/, (_, line, path) => `${line}   # and then Session.start({ cgroupParent: '${path}' })`, SHELL],
+  [/^(.+ )sandglass run (?:--\S+ \S+ )*(?:script\.py|FILE)\b(.*)$/, (_, line, rest) => `${line}node script.mjs${rest}`, SHELL],
+]
+const SHORT = { '-c': 'code', '-e': 'env', '-i': 'stdin', '-m': 'memory', '-u': 'user', '-v': 'volume', '-w': 'workdir', '--out': 'artifactsDir' }
+const SWITCHES = ['stdin', 'force', 'pty', 'explainDenials', 'readOnly']
+
+// A hint of the command line's in this library's words, where it is about flags.
+function hint(line) {
+  const [, body, note = ''] = /^(.*?)(\s+#.*)?$/s.exec(line)
+  const [pattern, to, shell] = HINTS.find(([pattern]) => pattern.test(body)) ?? []
+  const text = pattern ? body.replace(pattern, to) : asFields(body)
+  return text && !shell ? text + note.replace('#', '//') : (text || body) + note
 }
+
+// The words of a line of shell: quotes and backslashes, and nothing else.
+const shellWords = (line) => [...line.matchAll(/(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+/g)]
+  .map(([word]) => word.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/g, (_, single, double, one) => single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? one))
+
+// Flags, or a line that begins with sandglass run, as fields; empty for anything else.
+function asFields(line) {
+  const whole = line.startsWith('sandglass run ')
+  if (line.includes("$'")) return '' // a word that only a shell can say
+  const words = shellWords(line).slice(whole ? 2 : 0)
+  const got = {}
+  while (words[0]?.startsWith('-') && words[0] !== '--') {
+    const [flag, inline] = words.shift().split(/=(.*)/s)
+    if (!flag.startsWith('--') && !(flag in SHORT)) return ''
+    const name = SHORT[flag] ?? camel(flag.slice(2))
+    if (inline === undefined && !SWITCHES.includes(name) && !words.length) return ''
+    const list = (got[name] ??= [])
+    list.push(inline ?? (SWITCHES.includes(name) ? '' : words.shift()))
+  }
+  if (words.length && !whole) return ''
+  if (whole) {
+    delete got.allowDegraded // the session has it
+    program(words, got)
+  }
+  const names = Object.keys(got)
+  const text = names.map((name) => `${name}: ${value(name, got[name])}`).join(', ')
+  if (names.some((name) => FOR_ALL.includes(name))) return `Session.start({ ${text} }), or run({ ..., ${text} })`
+  return names.some((name) => SESSION.includes(name)) ? `Session.start({ ${text} })` : text
+}
+
+// What follows the flags of a run: a command, a file, or an image with a command.
+function program(words, got) {
+  const from = words.findIndex((word) => word.startsWith('<'))
+  if (from >= 0) got.stdin = [words[from].slice(1) || words[from + 1]]
+  const [first, ...rest] = from < 0 ? words : words.slice(0, from)
+  if (first === '--') {
+    got.command = rest
+  } else if (first !== undefined) {
+    const file = got.lang || got.venv || first === 'FILE' || first.endsWith('.py')
+    got[file ? 'file' : 'image'] = [first]
+    if (rest.length) got[file ? 'args' : 'command'] = rest
+  }
+}
+
+// One field's value as JavaScript has it.
+function value(name, values) {
+  if (name === 'stdin') return values[0] ? `readFileSync(${literal(values[0])})` : 'data'
+  if (SWITCHES.includes(name)) return 'true'
+  if (name === 'env') {
+    const pairs = values.map((v) => v.split(/=(.*)/s)).map(([k, v]) => `${k}: ${v === undefined ? `process.env.${k}` : literal(v)}`)
+    return `{ ${pairs.join(', ')} }`
+  }
+  return values.length > 1 || ['command', 'args'].includes(name) ? `[${values.map(literal).join(', ')}]` : literal(values[0])
+}
+
+// A word of a shell's, in which hints have these two of its variables.
+function literal(word) {
+  if (word === '$(id -u)') return 'process.getuid()'
+  if (word.startsWith('$PWD')) return ['process.cwd()', ...(word.length > 4 ? [literal(word.slice(4))] : [])].join(' + ')
+  return `'${word.replace(/[\\']/g, '\\$&')}'`
+}
+
+// What a refusal and the error of a result say about flags. Names of the caller's and the
+// program's are in it too, so that these alone are touched.
+const SAID = [
+  [/^artifacts: inline: /, () => 'artifactsInline: '],
+  [/^--out(?=:| (?!is ))/, () => 'artifactsDir'],
+  [/^--([a-z][a-z-]*)(?=: | is refused: | takes | means )/, (_, flag) => camel(flag)],
+  [/(?<= means nothing without )--([a-z-]+)$/, (_, flag) => camel(flag)],
+  [/(?<=: )--(workdir is there)$/, (_, rest) => rest],
+  [/(?<= is refused: )it is the field artifacts of a request$/, () => 'it is artifactsDir or artifactsInline of a run'],
+  [/(?<= is refused: it is the field [a-z]+ of a) request$/, () => ' run'],
+]
+const said = (text) => SAID.reduce((t, [pattern, to]) => t.replace(pattern, to), text)
 
 function refusal(what, { hints, exitCode }) {
   const more = { hints: hints.map(hint), exitCode }
   const m = /^unknown flag "--([^"]*)"$/.exec(what)
   if (m) return unknown(camel(m[1]), more)
-  return new Refused(what.replace(/^--([a-z-]+)(?=: )/, (_, flag) => camel(flag)), more)
+  return new Refused(said(what), more)
 }
 
-const kind = (v) => (v === null ? 'null' : Array.isArray(v) ? 'an array' : `of type ${typeof v}`)
+const kind = (v) => (v === null ? 'null' : Array.isArray(v) ? 'an array' : typeof v !== 'object' || isMap(v) ? `of type ${typeof v}` : named(v))
+const named = (v) => `of class ${Object.getPrototypeOf(v).constructor?.name || 'unknown'}`
 const isText = (v) => typeof v === 'string'
 const isBytes = (v) => isText(v) || ArrayBuffer.isView(v) || v instanceof ArrayBuffer || v instanceof SharedArrayBuffer
-const isMap = (v) => typeof v === 'object' && v !== null && !Array.isArray(v) && !isBytes(v)
+const isFlag = (v) => typeof v === 'boolean'
+// An object as {} makes it, here or in another realm, or without a prototype. What a Map, a
+// Date or an instance of a class holds is in no field of its own: limits in one would be none.
+function isMap(v) {
+  const proto = typeof v === 'object' && v !== null ? Object.getPrototypeOf(v) : undefined
+  return proto === null || (proto !== undefined && Object.getPrototypeOf(proto) === null && Object.hasOwn(proto, 'isPrototypeOf'))
+}
 
 function need(name, value, is, wanted) {
   if (!is(value)) throw new RequestError(`${name} is ${kind(value)}, and must be ${wanted}`)
+}
+
+// A path of the host's. An empty one would be made the caller's directory.
+function path(name, value) {
+  need(name, value, isText, 'a string')
+  if (value === '') throw new RequestError(`${name} is empty, and must be a path`)
+  return value
 }
 
 function words(name, value) {
@@ -200,13 +309,13 @@ function words(name, value) {
 }
 
 function texts(name, value, is, wanted) {
-  need(name, value, isMap, `an object with ${wanted} in each field`)
+  need(name, value, isMap, `a plain object with ${wanted} in each field`)
   for (const [k, v] of Object.entries(value)) need(`${name}[${JSON.stringify(k)}]`, v, is, wanted)
 }
 
 // What is undefined or null is left out, and has its default.
 function given(name, fields) {
-  need(name, fields, isMap, 'an object')
+  need(name, fields, isMap, 'a plain object')
   return Object.fromEntries(Object.entries(fields).filter(([, v]) => v !== undefined && v !== null))
 }
 
@@ -225,7 +334,8 @@ const dashed = (name) => name.replace(/[A-Z]/g, (c) => '-' + c.toLowerCase()).re
 function option(name, value) {
   if (Array.isArray(value)) return value.map((v) => option(name, v))
   if (['string', 'boolean'].includes(typeof value) || Number.isFinite(value)) return value
-  throw new RequestError(`option ${name} is no string, number, boolean or array of these`)
+  const is = typeof value === 'number' ? value : kind(value)
+  throw new RequestError(`option ${name} is ${is}, and must be a string, number, boolean or array of these`)
 }
 
 // Options as flags: { allowHost: ['a', 'b'] } is --allow-host=a --allow-host=b.
@@ -233,8 +343,7 @@ function flags(defaults) {
   const list = []
   for (const [name, value] of Object.entries(defaults)) {
     for (const v of [option(name, value)].flat()) {
-      if (v === true) list.push('--' + dashed(name))
-      else if (v !== false) list.push(`--${dashed(name)}=${v}`)
+      list.push(`--${dashed(name)}=${v}`)
     }
   }
   return list
@@ -248,18 +357,18 @@ function put(o, text, binary, value) {
 }
 
 function file(spec, n) {
-  const { path, data, source, executable, ...more } = given(`files[${n}]`, spec)
-  need(`files[${n}].path`, path, isText, 'a string')
-  for (const name of Object.keys(more)) throw unknown(`${name} of file ${path}`)
-  const o = { path }
-  if ((data === undefined) === (source === undefined)) throw new RequestError(`file ${path} has one of data and source`)
+  const { path: to, data, source, executable, ...more } = given(`files[${n}]`, spec)
+  need(`files[${n}].path`, to, isText, 'a string')
+  for (const name of Object.keys(more)) throw unknown(`${name} of file ${to}`)
+  const o = { path: to }
+  if ((data === undefined) === (source === undefined)) throw new RequestError(`file ${to} has one of data and source`)
   if (data !== undefined) {
     need(`files[${n}].data`, data, isBytes, 'a string or bytes')
     put(o, 'text', 'base64', data)
   } else {
-    need(`files[${n}].source`, source, isText, 'a string')
-    o.from = resolve(source)
+    o.from = resolve(path(`files[${n}].source`, source))
   }
+  if (executable !== undefined) need(`files[${n}].executable`, executable, isFlag, 'true or false')
   if (executable) o.executable = true
   return o
 }
@@ -275,9 +384,10 @@ function check(fields, options) {
   const size = (v) => isText(v) || typeof v === 'number'
   for (const [name, is, wanted] of [['code', isText, 'a string'], ['lang', isText, 'a string'], ['file', isText, 'a string'],
     ['stdin', isBytes, 'a string or bytes'], ['artifactsInline', size, 'a size'], ['artifactsDir', isText, 'a string'],
-    ['force', (v) => typeof v === 'boolean', 'true or false']]) {
+    ['force', isFlag, 'true or false']]) {
     if (fields[name] !== undefined) need(name, fields[name], is, wanted)
   }
+  if (fields.force && fields.artifactsDir === undefined) throw new RequestError('force is for artifactsDir: what is there is replaced')
   if (fields.command !== undefined) words('command', fields.command)
   if (fields.args !== undefined) words('args', fields.args)
   if (fields.env !== undefined) texts('env', fields.env, isText, 'a string')
@@ -298,12 +408,12 @@ function request(fields) {
   if (typeof command === 'string') throw new RequestError("command is an array of words; for a line of shell: command: ['sh', '-c', line]")
   const options = merged(more)
   check(fields, options)
-  const o = { code, lang, command, args, env, file: script === undefined ? undefined : resolve(script) }
+  const o = { code, lang, command, args, env, file: script === undefined ? undefined : resolve(path('file', script)) }
   if (stdin !== undefined) put(o, 'stdin', 'stdin_base64', stdin)
   if (files !== undefined) o.files = listed(files)
   if (artifactsInline !== undefined && artifactsDir !== undefined) throw new RequestError('artifactsInline and artifactsDir exclude each other')
   if (artifactsInline !== undefined) o.artifacts = { inline: artifactsInline }
-  if (artifactsDir !== undefined) o.artifacts = { dir: resolve(artifactsDir), force: Boolean(force) }
+  if (artifactsDir !== undefined) o.artifacts = { dir: resolve(path('artifactsDir', artifactsDir)), force: Boolean(force) }
   const wanted = Object.entries(options)
   if (wanted.length) o.options = Object.fromEntries(wanted.map(([name, v]) => [dashed(name), option(name, v)]))
   return o
@@ -598,15 +708,15 @@ class Core {
   }
 
   #why(code, signal) {
-    const said = this.#stderr.toString().split('\n').filter(Boolean)
-    const after = (prefix) => said.filter((l) => l.startsWith(prefix)).map((l) => l.slice(prefix.length))
+    const lines = this.#stderr.toString().split('\n').filter(Boolean)
+    const after = (prefix) => lines.filter((l) => l.startsWith(prefix)).map((l) => l.slice(prefix.length))
     const [errors, hints] = [after('sandglass: error: '), after('hint: ')]
     if (errors.length && !this.hello) return () => refusal(errors[0], { hints, exitCode: code ?? undefined })
     if (this.#closing && code === 0) return () => new SessionClosed('the session is closed')
     const cut = this.#lines.length ? ', in the middle of a reply' : ''
     const what = `the session ended with ${signal ?? code}${cut}`
-    if (!this.hello) return () => new ProtocolError(`no session was started: ${[what, ...said.slice(-3)].join('; ')}`)
-    return () => new SessionClosed([what, ...(errors.length ? errors : said.slice(-3))].join(': '), { hints, exitCode: code ?? undefined })
+    if (!this.hello) return () => new ProtocolError(`no session was started: ${[what, ...lines.slice(-3)].join('; ')}`)
+    return () => new SessionClosed([what, ...(errors.length ? errors : lines.slice(-3))].join(': '), { hints: hints.map(hint), exitCode: code ?? undefined })
   }
 
   // Everybody who waits is told why.
@@ -703,7 +813,7 @@ export class Session {
    */
   static async start(fields = {}) {
     const { binary = process.env.SANDGLASS || 'sandglass', flags: more = [], env = {}, ...defaults } = given('what start() takes', fields)
-    need('binary', binary, isText, 'a string')
+    path('binary', binary)
     words('flags', more)
     texts('env', env, isText, 'a string')
     const list = [...more, ...flags(merged(defaults)), ...Object.entries(env).map(([k, v]) => `--env=${k}=${v}`)]
@@ -721,6 +831,7 @@ export class Session {
    */
   async submit(fields) {
     const { stream = false, signal, onOutput, ...what } = given('what submit() takes', fields)
+    need('stream', stream, isFlag, 'true or false')
     if (onOutput) throw new RequestError('onOutput is for run()', { hints: ['submit({ stream: true }), and for await of what it gives'] })
     return this.#submit(what, stream, signal)
   }

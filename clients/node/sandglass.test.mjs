@@ -2,11 +2,12 @@
 // SANDGLASS_FLAGS what every session needs on this host.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { readFile } from 'node:fs/promises'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { open, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { runInNewContext } from 'node:vm'
 
 import * as sandglass from './sandglass.mjs'
 
@@ -116,7 +117,7 @@ test('wrong fields are named, in the words of this library, and nothing is run',
   const yes = { command: ['true'] }
   for (const [wrong, text, hint] of [
     [undefined, 'what run() takes is of type undefined'],
-    [{ code: Buffer.from('1'), lang: 'sh' }, 'code is of type object, and must be a string'],
+    [{ code: Buffer.from('1'), lang: 'sh' }, 'code is of class Buffer, and must be a string'],
     [{ command: [1] }, 'command[0] is of type number'],
     [{ ...yes, args: 'x' }, 'args is of type string, and must be an array of strings'],
     [{ ...yes, stdin: 5 }, 'stdin is of type number'],
@@ -127,6 +128,21 @@ test('wrong fields are named, in the words of this library, and nothing is run',
     [{ ...yes, files: [{ path: 'x', data: 'y', exec: true }] }, 'unknown field exec of file x'],
     [{ ...yes, artifactsInline: [] }, 'artifactsInline is an array'],
     [{ ...yes, options: 'x' }, 'options is of type string'],
+    [{ ...yes, options: new Map([['memory', '7m']]) }, 'options is of class Map, and must be a plain object'],
+    [{ ...yes, options: new (class Limits { memory = '7m' })() }, 'options is of class Limits, and must be a plain object'],
+    [{ ...yes, options: Object.create({ memory: '7m' }) }, 'options is of class Object, and must be a plain object'],
+    [new Map([['command', ['true']]]), 'what run() takes is of class Map'],
+    [{ ...yes, memory: new Map() }, 'option memory'],
+    [{ ...yes, env: new Map([['A', 'b']]) }, 'env is of class Map, and must be a plain object with a string in each field'],
+    [{ ...yes, env: new Date() }, 'env is of class Date'],
+    [{ ...yes, files: new Map([['a', 'b']]) }, 'files is of class Map'],
+    [{ ...yes, files: new Set(['a']) }, 'files is of class Set'],
+    [{ ...yes, files: [new Map([['path', 'a'], ['data', 'b']])] }, 'files[0] is of class Map, and must be a plain object'],
+    [{ ...yes, args: new Set(['a']) }, 'args is of class Set, and must be an array of strings'],
+    [{ ...yes, files: [{ path: 'x', data: 'y', executable: 'yes' }] }, 'files[0].executable is of type string, and must be true or false'],
+    [{ ...yes, force: true }, 'force is for artifactsDir'],
+    [{ ...yes, force: 1, artifactsDir: 'x' }, 'force is of type number, and must be true or false'],
+    [{ ...yes, timeout: NaN }, 'option timeout is NaN, and must be a string, number, boolean or array of these'],
     [{ ...yes, options: { memory: {} } }, 'option memory'],
     [{ ...yes, timeout: 1, options: { timeout: 2 } }, 'timeout is there twice'],
     [{ ...yes, stream: true }, 'stream is for submit()'],
@@ -144,7 +160,10 @@ test('wrong fields are named, in the words of this library, and nothing is run',
       return true
     })
   }
-  for (const [wrong, text] of [[{ timout: 1 }, 'unknown field timout'], [{ env: ['A=b'] }, 'env is an array'], [{ memory: {} }, 'option memory']]) {
+  for (const [wrong, text] of [[{ timout: 1 }, 'unknown field timout'], [{ env: ['A=b'] }, 'env is an array'], [{ memory: {} }, 'option memory'],
+    [{ options: new Map([['memory', '7m']]) }, 'options is of class Map'],
+    [{ env: new Map([['A', 'b']]) }, 'env is of class Map'], [{ flags: new Set(['--pty']) }, 'flags is of class Set'],
+    [{ binary: '' }, 'binary is empty, and must be a path'], [{ timeout: Infinity }, 'option timeout is Infinity']]) {
     await assert.rejects(session(wrong), (e) => e instanceof sandglass.RequestError && e.message.startsWith(text), text)
   }
   await assert.rejects(box.run({ ...yes, outputLimit: '100m' }), (e) => {
@@ -152,14 +171,96 @@ test('wrong fields are named, in the words of this library, and nothing is run',
       ['run({ onOutput }), or submit({ stream: true })', "outputLimit: '16m'"]])
     return true
   })
-  const fake = join(dir, 'refuses')
-  writeFileSync(fake, "#!/bin/sh\necho 'sandglass: error: no, here' >&2; echo 'hint: --allow-degraded cpu,memory' >&2; exit 125\n", { mode: 0o755 })
-  await assert.rejects(session({ binary: fake }), (e) => {
-    assert.deepEqual(e.hints, ["Session.start({ allowDegraded: 'cpu,memory' }), or run({ ..., allowDegraded: 'cpu,memory' })"])
-    return true
-  })
+  await assert.rejects(sandglass.Session.start(new Map([['memory', '7m']])), /what start\(\) takes is of class Map, and must be a plain object/)
+  await assert.rejects(box.submit({ ...yes, stream: 'no' }), (e) => e instanceof sandglass.RequestError && e.message.startsWith('stream is of type string'))
   const run = await box.submit(yes)
   assert.throws(() => run[Symbol.asyncIterator](), /stream: true/)
+})
+
+// Made absolute, an empty path is the caller's directory, where the program's files would be written.
+test('an empty path is refused', async (t) => {
+  const [was, here] = [process.cwd(), mkdtempSync(join(dir, 'here'))]
+  process.chdir(here)
+  t.after(() => process.chdir(was))
+  const leaves = { command: ['sh', '-c', 'echo planted >/out/planted'] }
+  for (const [name, request] of [['artifactsDir', { ...leaves, artifactsDir: '' }], ['file', { file: '' }],
+    ['files[0].source', { ...leaves, files: [{ path: 'x', source: '' }] }]]) {
+    await assert.rejects(box.run(request), (e) => e instanceof sandglass.RequestError && e.message === `${name} is empty, and must be a path`, name)
+  }
+  for (const name of ['volume', 'image', 'workdir', 'venv', 'envFile', 'seccomp', 'mount']) {
+    await assert.rejects(box.run({ command: ['true'], [name]: '' }), (e) => e instanceof sandglass.Refused && e.message.startsWith(name === 'seccomp' ? 'seccomp: ' : `${name}: `), name)
+  }
+  for (const volume of [':/d', './:', ':']) await assert.rejects(box.run({ command: ['true'], volume }), /^Refused: volume: /)
+  assert.deepEqual(readdirSync(here), [])
+})
+
+test('false is said', async () => {
+  for (const memory of [true, false]) {
+    for (const what of [() => session({ memory }), () => box.run({ command: ['true'], memory })]) {
+      await assert.rejects(what(), (e) => e instanceof sandglass.Refused && e.message === `memory: "${memory}" is not a size`)
+    }
+  }
+  const other = await session({ pty: true, explainDenials: false })
+  const has = async (pty) => (await other.run({ command: ['test', '-e', '/dev/pts/ptmx'], pty })).exitCode === 0
+  assert.deepEqual([await has(), await has(false)], [true, false])
+  await other.close()
+})
+
+test('objects of another realm, and without a prototype, are plain', async () => {
+  for (const options of [runInNewContext("({ memory: '64m' })"), Object.assign(Object.create(null), { memory: '64m' })]) {
+    assert.equal((await box.run({ command: ['true'], options })).raw.limits.memory.value, 64 << 20)
+  }
+  await assert.rejects(box.run({ command: ['true'], options: runInNewContext("new Map([['memory', '64m']])") }), /options is of class Map/)
+})
+
+// Every hint of a session's, as integration/clients finds them in its source.
+test('hints are in the words of this library', async () => {
+  const rows = JSON.parse(readFileSync(new URL('../hints.json', import.meta.url), 'utf8'))
+  const path = fake(`echo 'sandglass: error: no' >&2; cat "$0.hints" >&2; exit 125\n`)
+  writeFileSync(path + '.hints', rows.map((r) => `hint: ${r.hint}\n`).join(''))
+  await assert.rejects(session({ binary: path }), (e) => {
+    assert.ok(e instanceof sandglass.Refused)
+    assert.deepEqual(e.hints, rows.map((r) => r.node))
+    return true
+  })
+  for (const { node } of rows) if (/^[a-zA-Z]+: /.test(node)) new Function(`run({ ${node}\n})`) // can be pasted
+})
+
+test('hints of results and refusals', async () => {
+  const hinted = async (error, hints, request) => {
+    const r = await box.run(request)
+    assert.deepEqual([r.error, r.hints], [error, hints])
+    return r
+  }
+  for (const [size, hint] of [[3000000, "artifactsInline: '4m'"], [9000000, "artifactsDir: 'DIR'   // the result has room for 8m"]]) {
+    await hinted('artifacts: 1 entry was not collected: larger than the limit of one file, 1048576 bytes', [hint],
+      { command: ['sh', '-c', `head -c ${size} /dev/zero >/out/x`], artifactsInline: '1m' })
+  }
+  const artifactsDir = mkdtempSync(join(dir, 'there'))
+  writeFileSync(join(artifactsDir, 'x'), '')
+  const r = await hinted(`artifactsDir ${artifactsDir}: the destination already has 1 artifact: "x"`, ['force: true   // to overwrite them'],
+    { command: ['sh', '-c', 'echo y >/out/x'], artifactsDir })
+  assert.equal(r.artifacts[0].skipped, 'exists (use force: true)')
+  assert.ok((await box.run({ command: ['sh', '-c', 'echo y >/out/x'], artifactsDir, force: true })).ok)
+  const yes = { command: ['true'] }
+  for (const [request, message, ...hints] of [
+    [{ ...yes, artifactsInline: '1g' }, 'artifactsInline: 1g is too much to hold in the result: at most 8m', "artifactsInline: '8m'"],
+    [{ ...yes, artifactsInline: '' }, 'artifactsInline: "" is not a size', 'write bytes with a unit: 64k, 256m, 1g'],
+    [{ ...yes, volume: '/etc:/d' }, 'volume: host path "/etc" is refused: it holds the host\'s accounts, keys and settings',
+      "if it must be this path: Session.start({ allowMount: '/etc' }), or run({ ..., allowMount: '/etc' })",
+      "share only the files the task needs: volume: process.cwd() + '/task:/task:ro'"],
+    [{ ...yes, files: Object.fromEntries([...Array(1001).keys()].map((n) => [`f${n}`, ''])) }, 'files: there are more than 1000',
+      "volume: '/srv/data:/data:ro'   // shows a whole directory"],
+    [{ code: '', lang: 'node' }, 'nothing to run', "file: 'script.py'", "code: 'print(1)', lang: 'python'", "image: 'host', command: ['COMMAND']"],
+    [{ ...yes, netRate: '1m' }, 'netRate means nothing without allowHost', "allowHost: 'example.org:443'"],
+    [{ ...yes, out: 'x' }, 'out is refused: it is artifactsDir or artifactsInline of a run', 'sandglass session --help'],
+    [{ command: ['--out: x'] }, 'command not found: "--out: x"', "command: ['ls', '/usr/bin']   // the commands that are inside"],
+  ]) {
+    await assert.rejects(box.run(request), (e) => {
+      assert.deepEqual([e.name, e.message, e.hints], ['Refused', message, hints])
+      return true
+    })
+  }
 })
 
 test('limits among the fields hold, and what is undefined or null has its default', async () => {
@@ -205,7 +306,7 @@ test('busy, cancel and abort', async () => {
 test('one program', async () => {
   assert.equal((await sandglass.run({ code: 'echo $0', lang: 'sh', flags })).check().exitCode, 0)
   assert.equal((await sandglass.run({ command: ['true'], flags, allowDegraded: 'cpu' })).exitCode, 0)
-  await assert.rejects(sandglass.run({ command: ['true'], flags: ['--privileged'] }), (e) => e instanceof sandglass.Refused && e.message.includes('--privileged'))
+  await assert.rejects(sandglass.run({ command: ['true'], flags: ['--privileged'] }), (e) => e instanceof sandglass.Refused && e.message.startsWith('privileged is refused: '))
 })
 
 test('close cancels', async () => {
@@ -326,11 +427,21 @@ process.stdout.write((await box.run({ command: ['echo', 'on'] })).stdout)`
   assert.equal(text.split('\n').filter((l) => l.includes('socket:')).length <= 3, true, text)
 })
 
-test('a session that is forgotten is closed, and one that is left open ends with the process', async () => {
-  const path = join(mkdtempSync(join(dir, 'left')), 'sandglass')
-  writeFileSync(path, `#!/bin/sh\n${process.env.SANDGLASS} "$@"; echo $? >"$0.code"\n`, { mode: 0o755 })
+test('a session that is forgotten is closed, and one that is left open ends with the process', async (t) => {
+  // It opens the FIFO for both ways, which waits for nobody: this test may be over before it
+  // has ended. What it says is kept by the descriptor here.
+  const path = fake(`exec 3<>"$0.code"; ${process.env.SANDGLASS} "$@" 3>&-; echo $? >&3\n`)
   execFileSync('mkfifo', [path + '.code'])
-  const begin = `import { readFile } from 'node:fs/promises'
+  const codes = await open(path + '.code', 'r+')
+  t.after(async () => {
+    await codes.write('over\n') // or a read that waits would keep it open
+    await codes.close()
+  })
+  const said = async (codes) => {
+    const { bytesRead, buffer } = await codes.read({ buffer: Buffer.alloc(16) })
+    return buffer.toString('utf8', 0, bytesRead)
+  }
+  const begin = `import { open } from 'node:fs/promises'
 import { Session } from ${JSON.stringify(new URL('./sandglass.mjs', import.meta.url).href)}
 const start = () => Session.start({ binary: ${JSON.stringify(path)}, flags: ${JSON.stringify(flags)} })
 const run = async (command, more) => (await start()).submit({ command, ...more })
@@ -344,9 +455,9 @@ const looks = setInterval(gc, 10)
   process.stdout.write((await hi.result()).stdout)
 }
 await use()
-process.stdout.write(await readFile(${JSON.stringify(path)} + '.code'))
+process.stdout.write(await (${said})(await open(${JSON.stringify(path)} + '.code')))
 clearInterval(looks)`), 'hi\n0\n')
-  const ended = readFile(path + '.code', 'utf8')
+  const ended = said(codes)
   assert.equal(node(`for await (const piece of await run(['sh', '-c', 'echo here; sleep 1000'], { stream: true, timeout: '1h' })) {
   process.stdout.write(piece.text, () => process.exit())
 }`), 'here\n')
@@ -384,7 +495,7 @@ test('a session that says no hello removes itself what it had begun to make', as
   const path = fake(`trap 'echo down >"$0.gone"; exit' TERM
 echo up >"$0.up"
 cat
-while :; do sleep 1; done`) // ends by a signal, and after the end of its requests
+while kill -0 "$PPID"; do sleep 1; done`) // ends by a signal, and after the end of its requests
   execFileSync('mkfifo', [path + '.up'])
   const real = globalThis.setTimeout
   let late

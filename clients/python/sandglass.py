@@ -31,9 +31,11 @@ import collections.abc
 import dataclasses
 import difflib
 import json
+import math
 import os
 import queue
 import re
+import shlex
 import subprocess
 import threading
 import time
@@ -219,14 +221,16 @@ def _data(o: Mapping[str, Any]) -> bytes:
 
 
 def _artifact(o: Dict[str, Any]) -> Artifact:
+    why = o.get("skipped")
     kept = o["type"] == "file" and not o.get("skipped") and ("text" in o or "base64" in o or o["size"] == 0)
-    return Artifact(o["path"], o["type"], o["size"], o["mode"], o.get("sha256"), o.get("skipped"), _data(o) if kept else None, o)
+    return Artifact(o["path"], o["type"], o["size"], o["mode"], o.get("sha256"),
+                    why and why.replace("use --force", "use force=True"), _data(o) if kept else None, o)
 
 
 def _result(o: Dict[str, Any]) -> Result:
     out, err = o["stdout"], o["stderr"]
-    return Result(o["outcome"], o["exit_code"], o.get("warm", False), o.get("signal"), o.get("error"), list(o.get("hints", ())), o["wall_ms"],
-                  o["setup_ms"], o["cpu_ms"], o["memory_peak_bytes"], o["pids_peak"], o["oom_kills"], _data(out), _data(err),
+    return Result(o["outcome"], o["exit_code"], o.get("warm", False), o.get("signal"), _said(o.get("error")),
+                  [_hint(h) for h in o.get("hints", ())], o["wall_ms"], o["setup_ms"], o["cpu_ms"], o["memory_peak_bytes"], o["pids_peak"], o["oom_kills"], _data(out), _data(err),
                   out["truncated"], err["truncated"], [_artifact(a) for a in o["artifacts"]], o)
 
 
@@ -239,11 +243,11 @@ def _outcome(reply: Dict[str, Any]) -> Result:
         if result.outcome in ("failed", "refused"):
             raise Failed(result.error or result.outcome, result, result.hints)
         return result
-    code, what, hints = reply["code"], str(reply["error"]), reply.get("hints", ())
+    code, what, hints = reply["code"], str(reply["error"]), [_hint(h) for h in reply.get("hints", ())]
     if code == "canceled":
         raise Canceled(what)
     if code == "refused":
-        raise _refusal(what, hints, reply.get("exit_code"))
+        raise _refusal(what, reply.get("hints", ()), reply.get("exit_code"))
     if code == "busy":
         raise Busy("the session is busy: " + what, [*hints, "try again when a run has ended", "Session(max_queued=1000)"])
     kinds: Dict[str, Any] = {"closing": SessionClosed, "malformed": RequestError, "too_large": RequestError}
@@ -261,20 +265,129 @@ def _name(flag: str) -> str:
     return flag.replace("-", "_")
 
 
+# Hints are lines for a shell, which stay, or are about flags. These are neither flags
+# nor a whole run, which _arguments reads; the first that fits is taken.
+_HINTS: Sequence[Tuple[str, Callable[[re.Match[str]], str]]] = (
+    (r'"output": "stream"', lambda m: "run(on_output=...), or submit(stream=True)"),
+    (r'"artifacts": {"inline": (".+")}', lambda m: "artifacts_inline=" + m[1]),
+    (r'"artifacts": {"dir": (".+")}', lambda m: "artifacts_dir=" + m[1]),
+    (r'"options": {"volume": (".+")}', lambda m: "volume=" + m[1]),
+    (r"--out a new directory", lambda m: "artifacts_dir=...   # a new directory"),
+    (r"did you mean --([a-z-]+)\?", lambda m: "did you mean %s?" % _name(m[1])),
+    (r"leave --([a-z-]+)(?: none)? out(:.*|)", lambda m: "leave %s out%s" % (_name(m[1]), m[2])),
+    (r"(leave --[a-z-]+ out, or )(--.+)", lambda m: "leave %s out, or %s" % (_name(m[1].split()[1][2:]), _hint(m[2]))),
+    (r"([a-z][a-z', ]*: )((?:-|sandglass run ).+)", lambda m: m[1] + _hint(m[2])),
+    (r"sandglass run \S+ &", lambda m: "submit(...)"),
+    (r"sandglass [a-z]+ --help", lambda m: m[0]),
+    (r"echo '(.+)' \| sandglass run - --lang (\S+)", lambda m: "code=%s, lang=%s" % (_text(m[1]), _text(m[2]))),
+    (r"(.+); sandglass run --cgroup-parent (\S+) script\.py", lambda m: '%s   # and then Session(cgroup_parent="%s")' % (m[1], m[2])),
+    (r"(.+ )sandglass run (?:--\S+ \S+ )*(?:script\.py|FILE)\b(.*)", lambda m: "%spython3 script.py%s" % (m[1], m[2])),
+)
+_SHORT = {"-c": "code", "-e": "env", "-i": "stdin", "-m": "memory", "-u": "user", "-v": "volume", "-w": "workdir", "--out": "artifacts_dir"}
+_SWITCHES = ("stdin", "force", "pty", "explain_denials", "read_only")
+
+
 def _hint(hint: str) -> str:
-    """A hint of the command line's in this library's words, where it is about flags alone."""
-    if hint == '"output": "stream"':
-        return "run(on_output=...), or submit(stream=True)"
-    hint = re.sub(r"^did you mean --([a-z-]+)\?", lambda m: "did you mean %s?" % _name(m[1]), hint)
-    m = re.match(r"--([a-z][a-z-]*)(?:[ =](\S.*?))?(\s+#.*)?$", hint)
-    if not m or " --" in (m[2] or ""):
-        return hint
-    word = "%s=%s" % (_name(m[1]), json.dumps(m[2], ensure_ascii=False) if m[2] else "True")
-    if _name(m[1]) in _FOR_ALL:
-        word = "Session(%s), or sandglass.run(..., %s)" % (word, word)
-    elif _name(m[1]) in _SESSION:
-        word = "Session(%s)" % word
-    return word + (m[3] or "")
+    """A hint of the command line's in this library's words, where it is about flags."""
+    m = re.fullmatch(r"(.*?)(\s+#.*)?", hint)
+    body, note = (m[1], m[2] or "") if m else (hint, "")
+    for pattern, to in _HINTS:
+        m = re.fullmatch(pattern, body)
+        if m:
+            return to(m) + note
+    return (_arguments(body) or body) + note
+
+
+def _arguments(line: str) -> str:
+    """Flags, or a line that begins with sandglass run, as arguments; empty for anything else."""
+    whole = line.startswith("sandglass run ")
+    try:
+        words = shlex.split(line)[2 if whole else 0:]
+    except ValueError:
+        return ""
+    if "$'" in line:  # a word that only a shell can say
+        return ""
+    got: Dict[str, List[str]] = {}
+    while words and words[0].startswith("-") and words[0] != "--":
+        flag, has, value = words.pop(0).partition("=")
+        name = _SHORT.get(flag) or _name(flag[2:])
+        if not flag.startswith("--") and flag not in _SHORT:
+            return ""
+        if not has and name not in _SWITCHES:
+            if not words:
+                return ""
+            value = words.pop(0)
+        got.setdefault(name, []).append(value)
+    if words and not whole:
+        return ""
+    if whole:
+        got.pop("allow_degraded", None)  # the session has it
+        _program(words, got)
+    said = ", ".join("%s=%s" % (name, _value(name, values)) for name, values in got.items())
+    if any(name in _FOR_ALL for name in got):
+        return "Session(%s), or sandglass.run(..., %s)" % (said, said)
+    return "Session(%s)" % said if any(name in _SESSION for name in got) else said
+
+
+def _program(words: List[str], got: Dict[str, List[str]]) -> None:
+    """What follows the flags of a run: a command, a file, or an image with a command."""
+    for n, word in enumerate(words):
+        if word.startswith("<"):
+            got["stdin"] = [word[1:] or words[n + 1]]
+            del words[n:]
+            break
+    if words and words[0] == "--":
+        got["command"] = words[1:]
+    elif words and ("lang" in got or "venv" in got or words[0] == "FILE" or words[0].endswith(".py")):
+        got["file"] = words[:1]
+        if words[1:]:
+            got["args"] = words[1:]
+    elif words:
+        got["image"] = words[:1]
+        if words[1:]:
+            got["command"] = words[1:]
+
+
+def _value(name: str, values: List[str]) -> str:
+    """One argument's value as Python has it."""
+    if name == "stdin":
+        return "open(%s, \"rb\").read()" % _text(values[0]) if values[0] else "data"
+    if name in _SWITCHES:
+        return "True"
+    if name == "env":
+        pairs = [v.partition("=") for v in values]
+        return "{%s}" % ", ".join("%s: %s" % (_text(k), _text(v) if has else "os.environ[%s]" % _text(k)) for k, has, v in pairs)
+    if name in ("command", "args") or len(values) > 1:
+        return "[%s]" % ", ".join(map(_text, values))
+    return _text(values[0])
+
+
+def _text(word: str) -> str:
+    """A word of a shell's, in which hints have these two of its variables."""
+    if word == "$(id -u)":
+        return "os.getuid()"
+    if word.startswith("$PWD"):
+        return " + ".join(["os.getcwd()"] + ([_text(word[4:])] if word[4:] else []))
+    return json.dumps(word, ensure_ascii=False)
+
+
+# What a refusal and the error of a result say about flags. Names of the caller's and the
+# program's are in it too, so that these alone are touched.
+_SAID = (
+    (r"^artifacts: inline: ", lambda m: "artifacts_inline: "),
+    (r"^--out(?=:| (?!is ))", lambda m: "artifacts_dir"),
+    (r"^--([a-z][a-z-]*)(?=: | is refused: | takes | means )", lambda m: _name(m[1])),
+    (r"(?<= means nothing without )--([a-z-]+)$", lambda m: _name(m[1])),
+    (r"(?<=: )--(workdir) is there$", lambda m: m[1] + " is there"),
+    (r"(?<= is refused: )it is the field artifacts of a request$", lambda m: "it is artifacts_dir or artifacts_inline of a run"),
+    (r"(?<= is refused: it is the )field ([a-z]+) of a request$", lambda m: "argument %s of a run" % m[1]),
+)
+
+
+def _said(text: Any) -> Any:
+    for pattern, to in _SAID:
+        text = re.sub(pattern, to, text) if text else text
+    return text
 
 
 def _unknown(name: str, hints: Sequence[str] = (), exit_code: Optional[int] = None) -> RequestError:
@@ -289,7 +402,7 @@ def _refusal(what: str, hints: Sequence[str], exit_code: Optional[int]) -> Sandg
     m = re.match(r'unknown flag "--([^"]*)"$', what)
     if m:
         return _unknown(_name(m[1]), hints, exit_code)
-    return Refused(re.sub(r"^--([a-z-]+)(?=: )", lambda m: _name(m[1]), what), hints, exit_code)
+    return Refused(_said(what), hints, exit_code)
 
 
 _Kinds = Union[Type[Any], Tuple[Type[Any], ...]]
@@ -298,6 +411,23 @@ _Kinds = Union[Type[Any], Tuple[Type[Any], ...]]
 def _need(name: str, value: Any, kinds: _Kinds, wanted: str) -> None:
     if value is not None and not isinstance(value, kinds):
         raise RequestError("%s is of type %s, and must be %s" % (name, type(value).__name__, wanted))
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError as e:
+            raise RequestError("%s has half of a surrogate pair, and UTF-8 cannot say that: %s" % (name, ascii(e.object[e.start:e.end]))) from None
+
+
+def _path(name: str, value: Any) -> str:
+    """A path of the host's. An empty one would be made the caller's directory, and Path('') is Path('.')."""
+    _need(name, value, _PATH, "a path")
+    path: str = os.fspath(value)
+    _need(name, path, str, "a path of type str")
+    if not path:
+        raise RequestError("%s is empty, and must be a path" % name)
+    if path == "." and not isinstance(value, str):
+        raise RequestError("%s is Path('.'), which an empty Path is too" % name, ["%s=os.getcwd()   # if it is this directory" % name])
+    return path
 
 
 def _words(name: str, value: Any) -> None:
@@ -324,10 +454,13 @@ _PATH = (str, os.PathLike)
 
 def _option(name: str, value: Any) -> Any:
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return _path(name, value)
     if isinstance(value, (list, tuple)):
         return [_option(name, v) for v in value]
-    if isinstance(value, (str, int, float)):
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RequestError("option %s: %s is no number that a limit can have" % (name, value))
+    _need("option " + name, value, (str, int, float), "a string, number, bool or list of these")
+    if value is not None:
         return value
     raise RequestError("option %s: %r is no string, number, bool or list of these" % (name, value))
 
@@ -341,10 +474,7 @@ def _flags(defaults: Mapping[str, Any]) -> List[str]:
         flag = "--" + name.replace("_", "-")
         value = _option(name, value)
         for v in value if isinstance(value, list) else [value]:
-            if v is True:
-                flags.append(flag)
-            elif v is not False:
-                flags.append("%s=%s" % (flag, v))
+            flags.append("%s=%s" % (flag, str(v).lower() if isinstance(v, bool) else v))
     return flags
 
 
@@ -359,13 +489,13 @@ def _file(f: File) -> Dict[str, Any]:
     o: Dict[str, Any] = {"path": f.path}
     _need("path of a File", f.path, str, "str")
     _need("files[%r].data" % f.path, f.data, _BYTES, "str or bytes")
-    _need("files[%r].source" % f.path, f.source, _PATH, "a path")
     if (f.data is None) == (f.source is None):
         raise RequestError("file %r has one of data and source" % f.path)
     if f.data is not None:
         _binary_or_text(o, "text", "base64", f.data)
     else:
-        o["from"] = os.path.abspath(os.fspath(f.source or ""))
+        o["from"] = os.path.abspath(_path("files[%r].source" % f.path, f.source))
+    _need("files[%r].executable" % f.path, f.executable, bool, "True or False")
     if f.executable:
         o["executable"] = True
     return o
@@ -378,7 +508,7 @@ def _check(given: Mapping[str, Any]) -> None:
     """Each field's type, by its name; json would say what it met, and not where."""
     fields: Sequence[Tuple[str, _Kinds, str]] = (
         ("code", str, "str"), ("lang", str, "str"), ("file", _PATH, "a path"), ("stdin", _BYTES, "str or bytes"),
-        ("artifacts_inline", (str, int), "a size"), ("artifacts_dir", _PATH, "a path"), ("force", bool, "bool"))
+        ("artifacts_inline", (str, int), "a size"), ("artifacts_dir", _PATH, "a path"), ("force", bool, "True or False"))
     for name, kinds, wanted in fields:
         _need(name, given[name], kinds, wanted)
     _words("command", given["command"])
@@ -392,6 +522,8 @@ def _check(given: Mapping[str, Any]) -> None:
         for n, f in enumerate(files or ()):
             if not isinstance(f, File):
                 raise RequestError("files[%d] is of type %s, and must be File" % (n, type(f).__name__))
+    if given["force"] and given["artifacts_dir"] is None:
+        raise RequestError("force is for artifacts_dir: what is there is replaced")
     names = {_name(k): v for k, v in given["options"].items() if v is not None}
     for name, where in (("stream", "submit(), and on_output for run()"), ("on_output", "run(), and stream=True for submit()")):
         if name in names:
@@ -416,7 +548,7 @@ def _request(*, code: Optional[str] = None, lang: Optional[str] = None, command:
     o: Dict[str, Any] = {}
     for name, value in (("code", code), ("lang", lang), ("env", dict(env) if env else None),
                         ("command", list(command) if command is not None else None), ("args", list(args or ()) or None),
-                        ("file", os.path.abspath(os.fspath(file)) if file is not None else None)):
+                        ("file", os.path.abspath(_path("file", file)) if file is not None else None)):
         if value is not None:
             o[name] = value
     if stdin is not None:
@@ -429,11 +561,17 @@ def _request(*, code: Optional[str] = None, lang: Optional[str] = None, command:
     if artifacts_inline is not None:
         o["artifacts"] = {"inline": artifacts_inline}
     elif artifacts_dir is not None:
-        o["artifacts"] = {"dir": os.path.abspath(os.fspath(artifacts_dir)), "force": bool(force)}
+        o["artifacts"] = {"dir": os.path.abspath(_path("artifacts_dir", artifacts_dir)), "force": bool(force)}
     wanted = {k.replace("_", "-"): _option(k, v) for k, v in options.items() if v is not None}
     if wanted:
         o["options"] = wanted
     return o
+
+
+def _streamed(on_output: Any) -> bool:
+    if on_output is not None and not callable(on_output):
+        raise RequestError("on_output is of type %s, and must be a function" % type(on_output).__name__)
+    return on_output is not None
 
 
 class _Lines:
@@ -785,7 +923,7 @@ class _Core:
         what = "the session ended with %s%s" % (code if code is None or code >= 0 else "signal %d" % -code, ", in the middle of a reply" if cut else "")
         if not self.hello:
             return ProtocolError("no session was started: " + "; ".join([what] + said[-3:]))
-        return SessionClosed(": ".join([what] + (errors or said[-3:])), hints, code)
+        return SessionClosed(": ".join([what] + (errors or said[-3:])), [_hint(h) for h in hints], code)
 
     def _alive(self) -> List[Run]:
         return [run for run in (ref() for ref, _ in self._runs.values()) if run is not None]
@@ -971,7 +1109,6 @@ os.register_at_fork(after_in_child=_after_fork)
 
 def _start(binary: Union[str, "os.PathLike[str]", None], flags: Words, max_running: Optional[int], max_queued: Optional[int],
            env: Optional[Mapping[str, str]], defaults: Mapping[str, Any], start: Optional[_Start] = None) -> _Core:
-    _need("binary", binary, _PATH, "a path")
     _words("flags", flags)
     _texts("env", env, str, "str")
     more = dict(defaults)
@@ -981,7 +1118,8 @@ def _start(binary: Union[str, "os.PathLike[str]", None], flags: Words, max_runni
         more["max_running"] = max_running
     if max_queued is not None:
         more["max_queued"] = max_queued
-    return _Core(os.fspath(binary or os.environ.get("SANDGLASS") or "sandglass"), [*(flags or ()), *_flags(more)], start)
+    path = _path("binary", binary) if binary is not None else os.environ.get("SANDGLASS") or "sandglass"
+    return _Core(path, [*(flags or ()), *_flags(more)], start)
 
 
 class Session:
@@ -1011,6 +1149,7 @@ class Session:
         streamed one 8 MiB wait until they are taken; past that the program is held
         up, and nobody else. A session without the feature window holds up others too:
         when nothing is taken for 10 s, the run is cancelled there: Canceled."""
+        _need("stream", stream, bool, "True or False")
         run = self._core.submit(_request(**request), stream)
         run._session = self
         return run
@@ -1034,7 +1173,7 @@ class Session:
         """
         run = self._core.submit(_request(code=code, lang=lang, command=command, file=file, args=args, env=env, stdin=stdin, files=files,
                                          artifacts_inline=artifacts_inline, artifacts_dir=artifacts_dir, force=force, **options),
-                                on_output is not None)
+                                _streamed(on_output))
         try:
             if on_output is not None:
                 for piece in run:
@@ -1167,6 +1306,7 @@ class AsyncSession:
 
     async def submit(self, *, stream: bool = False, **request: Any) -> AsyncRun:
         """Start a run, with the arguments of run(), and do not wait for it."""
+        _need("stream", stream, bool, "True or False")
         run = self._started().submit(_request(**request), stream)
         run._session = self
         return AsyncRun(run)
@@ -1179,7 +1319,7 @@ class AsyncSession:
         """Run one program, as Session.run does; on_output may be a coroutine function. A task that is cancelled cancels the run."""
         request = _request(code=code, lang=lang, command=command, file=file, args=args, env=env, stdin=stdin, files=files,
                            artifacts_inline=artifacts_inline, artifacts_dir=artifacts_dir, force=force, **options)
-        run = AsyncRun(self._started().submit(request, on_output is not None))
+        run = AsyncRun(self._started().submit(request, _streamed(on_output)))
         try:
             if on_output is not None:
                 async for piece in run:
