@@ -488,10 +488,14 @@ var mutations = []mutation{
 	{control: "lists of requests apart", pkg: "session", fail: []string{"TestHostsOfRuns"}, edits: []edit{
 		{"pkg/policy/session.go", "	err := d.host.complete(&p, func() error {\n", "	d.base.Spec.Hosts = p.Spec.Hosts\n	err := d.host.complete(&p, func() error {\n"}}},
 	{control: "ceilings of a model", pkg: "mcp", fail: []string{"TestModelMayNotWiden"}, edits: []edit{
-		{"cmd/sandglass-mcp/tools.go", "if name := beyond(&have, &o.most); name != \"\" {", "if name := beyond(&have, &o.most); name == \"none\" {"}}},
+		{"cmd/sandglass-mcp/grant.go", "if name := beyond(&have, &o.most); name != \"\" {", "if name := beyond(&have, &o.most); name == \"none\" {"}}},
 	{control: "hosts that are offered", pkg: "mcp", fail: []string{"TestModelMayNotWiden"}, edits: []edit{
-		{"cmd/sandglass-mcp/tools.go", "		hosts.Items.Enum = append(hosts.Items.Enum, h)\n", "		_, _ = hosts, h\n"},
-		{"cmd/sandglass-mcp/tools.go", "if !slices.Contains(o.offered, h) {", "if !slices.Contains(o.offered, h) && h == \"\" {"}}},
+		{"cmd/sandglass-mcp/about.go", "		hosts.Items.Enum = append(hosts.Items.Enum, h)\n", "		_, _ = hosts, h\n"},
+		{"cmd/sandglass-mcp/grant.go", "if !slices.Contains(o.offered, h) {", "if !slices.Contains(o.offered, h) && h == \"\" {"}}},
+	{control: "no limit of 0", pkg: "mcp", fail: []string{"TestWordsForModels"}, edits: []edit{
+		{"cmd/sandglass-mcp/grant.go", "	if !(v > 0) {\n", "	if v == 0 {\n		return policy.Option{Name: f.flag, Values: []string{f.in(&o.base.Limits) + f.unit}}, nil\n	}\n	if !(v > 0) {\n"}}},
+	{control: "a model learns no path of the host's", pkg: "cmd/sandglass-mcp", fail: []string{"TestAbout"}, edits: []edit{
+		{"cmd/sandglass-mcp/about.go", "named(m.Target)", "named(m.Source)"}}},
 	{control: "bearer token", pkg: "mcp", fail: []string{"TestWhoMayCall"}, edits: []edit{
 		{"cmd/sandglass-mcp/http.go", "	case !g.knows(r):\n", "	case false:\n"}}},
 	{control: "name of the server", pkg: "mcp", fail: []string{"TestWhoMayCall"}, edits: []edit{

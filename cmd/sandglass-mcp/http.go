@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sys/unix"
 
 	"sandglass/internal/refusal"
 )
@@ -37,6 +39,9 @@ const (
 	tokenVariable = "SANDGLASS_MCP_TOKEN"
 	minToken      = 16
 	endpoint      = "/mcp"
+
+	makeToken = "umask 077; head -c 32 /dev/urandom | base64 >"
+	newToken  = makeToken + "token"
 )
 
 // refusedTime is how long the body of a request that was refused is waited for.
@@ -101,33 +106,43 @@ func readToken(path string) ([]byte, error) {
 	token := []byte(os.Getenv(tokenVariable))
 	os.Unsetenv(tokenVariable)
 	if path != "" {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, refusal.Newf("mcp: --token-file: %v", err).
-				Hint("umask 077; head -c 32 /dev/urandom | base64 >%s", refusal.Shell(path))
-		}
-		defer f.Close()
-		st, err := f.Stat()
-		if err != nil {
-			return nil, err
-		}
-		if !st.Mode().IsRegular() || st.Mode()&0o077 != 0 {
-			return nil, refusal.Newf("mcp: --token-file: %s is no file that its owner alone may read", refusal.Word(path)).Hint("chmod 600 %s", refusal.Shell(path))
-		}
-		if token, err = io.ReadAll(io.LimitReader(f, 4<<10)); err != nil {
+		var err error
+		if token, err = readTokenFile(path); err != nil {
 			return nil, err
 		}
 	}
 	token = bytes.TrimSpace(token)
 	if len(token) == 0 {
 		return nil, refusal.Newf("mcp: --http needs a bearer token").
-			Hint("umask 077; head -c 32 /dev/urandom | base64 >token; sandglass mcp --http %s --token-file token", "127.0.0.1:8080")
+			Hint(newToken + "; sandglass mcp --http 127.0.0.1:8080 --token-file token")
 	}
 	if len(token) < minToken || bytes.ContainsAny(token, " \t\r\n") {
 		return nil, refusal.Newf("mcp: the bearer token is shorter than %d characters, or has spaces in it", minToken).
-			Hint("umask 077; head -c 32 /dev/urandom | base64 >token")
+			Hint(newToken)
 	}
 	return token, nil
+}
+
+func readTokenFile(path string) ([]byte, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a FIFO without a writer would keep us here
+	if err != nil {
+		r := refusal.Newf("mcp: --token-file: %v", err)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, r.Hint(makeToken+"%s", refusal.Shell(path))
+		}
+		return nil, r.Hint("ls -ld -- %s", refusal.Shell(path))
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, refusal.Newf("mcp: --token-file: %s is no regular file", refusal.Word(path)).Hint(newToken)
+	case st.Mode()&0o077 != 0:
+		return nil, refusal.Newf("mcp: --token-file: %s may be read by others than its owner", refusal.Word(path)).Hint("chmod 600 -- %s", refusal.Shell(path))
+	}
+	return io.ReadAll(io.LimitReader(f, 4<<10))
 }
 
 // guard lets a request through that is meant for this server and knows the token.

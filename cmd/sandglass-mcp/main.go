@@ -28,6 +28,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	o, err := parse(args)
+	fail := func(err error) int { return failed(err, o, args) }
 	if err != nil {
 		return fail(err)
 	}
@@ -43,6 +44,9 @@ func run(args []string) int {
 	defer b.close()
 	first, err := b.get(ctx) // what is wrong is told now, and not to the first call
 	if err != nil {
+		return fail(err)
+	}
+	if err := o.answerable(first.Hello.Limits["collect_bytes"]); err != nil {
 		return fail(err)
 	}
 	if err := try(ctx, first); err != nil {
@@ -104,8 +108,8 @@ type signalled struct{ syscall.Signal }
 
 func (s signalled) Error() string { return s.Signal.String() }
 
-// fail prints an error as sandglass does: one line, and hints to paste.
-func fail(err error) int {
+// failed prints an error as sandglass does: one line, and hints to paste.
+func failed(err error, o *options, args []string) int {
 	if sig := (signalled{}); errors.As(err, &sig) {
 		return 128 + int(sig.Signal) // while it was starting
 	}
@@ -115,8 +119,20 @@ func fail(err error) int {
 	if errors.As(err, &r) && len(r.Hints) > 0 {
 		hints = r.Hints
 	} else if errors.As(err, &e) && len(e.Hints) > 0 {
-		hints = e.Hints
+		hints = nil
+		for _, h := range e.Hints {
+			hints = append(hints, ofServer(h, o.session, args))
+		}
 	}
 	os.Stderr.WriteString(refusal.Text(err.Error(), hints))
 	return refusal.ExitRefused
+}
+
+// ofServer has a hint of the session's that goes before its command go before ours.
+// On its stderr the session names all of its arguments, in its replies none.
+func ofServer(hint string, session, args []string) string {
+	for _, c := range []refusal.Command{refusal.Called("session", session...), {Verb: "session", Rest: "ARG..."}} {
+		hint = refusal.Instead(hint, c, refusal.Called("mcp", args...))
+	}
+	return hint
 }

@@ -30,6 +30,7 @@ type options struct {
 
 	session  []string // flags of sandglass session
 	defaults *policy.Defaults
+	base     policy.Spec // of a call without wishes
 	most     policy.Limits
 }
 
@@ -54,7 +55,7 @@ func parse(args []string) (*options, error) {
 	case s.Help:
 		return &options{help: true}, nil
 	}
-	o.defaults = s.Defaults
+	o.defaults, o.base = s.Defaults, s.Base
 	if err := o.judge(); err != nil {
 		return nil, err
 	}
@@ -74,6 +75,9 @@ func (o *options) split(args []string) error {
 		a := args[0]
 		args = args[1:]
 		name, value, has := strings.Cut(strings.TrimPrefix(a, "--"), "=")
+		if a == "--out-limit" || strings.HasPrefix(a, "--out-limit=") {
+			return refusal.Newf("mcp: --out-limit is of no use here: --artifacts says how much of /out an answer has").Hint("--artifacts 1m")
+		}
 		if !strings.HasPrefix(a, "--") || !ours(name) {
 			o.session = append(o.session, a)
 			if i := slices.IndexFunc(session, func(f policy.Flag) bool { return a == "--"+f.Name || f.Short != "" && a == "-"+f.Short }); i >= 0 && !session[i].Bool && len(args) > 0 {
@@ -134,7 +138,9 @@ func (o *options) set(name, value string) (err error) {
 		o.offered = append(o.offered, value)
 	case "artifacts":
 		if o.artifacts = 0; value != "none" {
-			o.artifacts, err = policy.ParseSize(value)
+			if o.artifacts, err = policy.ParseSize(value); err != nil {
+				err = refusal.Newf("%v", err).Hint("--artifacts 1m   # or none")
+			}
 		}
 	case "ceiling":
 		name, value, has := strings.Cut(value, "=")
@@ -162,20 +168,21 @@ func noLimit(name string) error {
 
 // judge finds what could never work, or would give the model more than was meant.
 func (o *options) judge() error {
-	base, err := o.limits()
-	if err != nil {
-		return err
-	}
+	var err error
 	if o.most, err = o.limits(o.ceilings...); err != nil {
+		for _, c := range o.ceilings {
+			err = blamed(err, "--"+c.Name+" ", "--ceiling "+c.Name+"=")
+			err = blamed(err, "--"+c.Name, "--ceiling "+c.Name)
+		}
 		return err
 	}
-	if name := beyond(&base, &o.most); name != "" {
+	if name := beyond(&o.base.Limits, &o.most); name != "" {
 		return refusal.Newf("mcp: the ceiling of %s is below what a run has without a wish of the model's", name).
 			Hint("sandglass mcp --%s VALUE --ceiling %s=VALUE   # the first at most the second", name, name)
 	}
 	if len(o.offered) > 0 {
 		if _, err := o.limits(policy.Option{Name: "allow-host", Values: o.offered, List: true}); err != nil {
-			return err
+			return blamed(err, "--allow-host", "--offer-host")
 		}
 	}
 	if o.artifacts > policy.MaxKept {
@@ -190,6 +197,30 @@ func (o *options) judge() error {
 		return refusal.Newf("mcp: --token-file, --origin and --http-host are for --http").Hint("sandglass mcp --http 127.0.0.1:8080")
 	}
 	return nil
+}
+
+// blamed is a refusal by the name of the flag that was given, which stands for one of
+// run's.
+func blamed(err error, flag, given string) error {
+	r := new(refusal.Error)
+	if !errors.As(err, &r) {
+		return err
+	}
+	b := refusal.Newf("%s", strings.ReplaceAll(r.What, flag, given)).Code(r.Exit)
+	for _, h := range r.Hints {
+		b.Hint("%s", strings.ReplaceAll(h, flag, given))
+	}
+	return b
+}
+
+// answerable says whether the session can give an answer as large as the operator
+// wants it.
+func (o *options) answerable(most int64) error {
+	if o.base.Limits.Output <= most {
+		return nil
+	}
+	return refusal.Newf("mcp: --output-limit: %s is too much for an answer: at most %s", policy.FormatSize(o.base.Limits.Output), policy.FormatSize(most)).
+		Hint("--output-limit %s", policy.FormatSize(most))
 }
 
 // limits are those of a run with these options, as the session will see them.

@@ -55,30 +55,12 @@ func listens(f *os.File) bool {
 	}
 }
 
-// example stands in hints for a whole command line.
-const example = " sandglass run script.py"
-
-// own puts the caller's own command line into a hint that only goes before it,
-// so that it can be pasted as it is.
+// own has a hint show the caller's own command line.
 func own(hint string, args []string) string {
-	head, ok := strings.CutSuffix(hint, example)
-	if !ok || len(args) < 2 {
+	if len(args) < 2 {
 		return hint
 	}
-	words := []string{"sandglass"}
-	for _, w := range args[1:] {
-		if !printable(w) && strings.ContainsFunc(w, func(r rune) bool { return r < ' ' || r >= 0x7f || r == '\'' }) {
-			return hint
-		}
-		if !printable(w) {
-			w = "'" + w + "'"
-		}
-		words = append(words, w)
-	}
-	if line := strings.Join(words, " "); len(line) <= 200 {
-		return head + " " + line
-	}
-	return hint
+	return refusal.Own(hint, refusal.Called(args[1], args[2:]...))
 }
 
 // emit writes what was asked for on stdout. It returns 0, or the exit code of a

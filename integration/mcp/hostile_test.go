@@ -1,7 +1,9 @@
 package mcp
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -34,15 +36,15 @@ func TestModelMayNotWiden(t *testing.T) {
 		want string
 	}{
 		{args{"timeout_seconds": 10.1}, "timeout_seconds is more than this server allows: at most 10"},
-		{args{"timeout_seconds": 1e300}, "--timeout"},
-		{args{"timeout_seconds": -1}, "--timeout"},
+		{args{"timeout_seconds": 1e300}, "timeout_seconds is more than this server allows: at most 10"},
+		{args{"timeout_seconds": -1}, "timeout_seconds is -1, and has to be above 0"},
 		{args{"timeout_seconds": "1h"}, "type"},
 		{args{"memory_mb": 101}, "memory_mb is more than this server allows: at most 100"},
-		{args{"memory_mb": 1e12}, "--memory"},
+		{args{"memory_mb": 1e12}, "memory_mb is more than this server allows: at most 100"},
 		{args{"disk_mb": 21}, "disk_mb is more than this server allows: at most 20"},
 		{args{"cpus": 1.1}, "cpus is more than this server allows: at most 1"},
 		{args{"processes": 65}, "processes is more than this server allows: at most 64"},
-		{args{"processes": 0.5}, "--pids-limit"},
+		{args{"processes": 0.5}, "processes: \"0.5\" is not a count"},
 		{args{"options": args{"network": "host"}}, unknown},
 		{args{"file": "/etc/passwd"}, unknown},
 		{args{"volume": "/:/host"}, unknown},
@@ -97,6 +99,21 @@ func TestWhatAProgramSees(t *testing.T) {
 	}
 }
 
+// fifo has no writer: who opened it as a file would wait for one.
+func fifo(t *testing.T, who testkit.Who) string {
+	t.Helper()
+	path := filepath.Join(testkit.Dir(t), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := os.Chown(path, who.UID, who.GID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return path
+}
+
 // TestOperatorsMistakes are refused before anything is started.
 func TestOperatorsMistakes(t *testing.T) {
 	who := testkit.AsUser(t)
@@ -108,8 +125,14 @@ func TestOperatorsMistakes(t *testing.T) {
 		{[]string{"--ceiling", "output-limit=5m"}, "output-limit is no limit that a model may choose"},
 		{[]string{"--ceiling", "tmeout=5m"}, "tmeout is no limit that a model may choose\nhint: did you mean --ceiling timeout=VALUE?\n"},
 		{[]string{"--ceiling", "memory"}, "memory has no value\nhint: --ceiling memory=VALUE\n"},
-		{[]string{"--network", "none", "--offer-host", "example.org"}, "--network none"},
-		{[]string{"--offer-host", "not a host"}, "--allow-host"},
+		{[]string{"--ceiling", "memory=1k"}, "--ceiling memory: 1k is too small: at least 6m\nhint: --ceiling memory=6m\n"},
+		{[]string{"--ceiling", "memory=x"}, `--ceiling memory: "x" is not a size`},
+		{[]string{"--network", "none", "--offer-host", "example.org"}, "--network none and --offer-host contradict each other"},
+		{[]string{"--offer-host", "not a host"}, "error: --offer-host: "},
+		{[]string{"--offer-host", "*"}, "--offer-host: *: the list cannot mean every host\nhint: --offer-host '*.example.org'\n"},
+		{[]string{"--output-limit", "100m"}, "--output-limit: 100m is too much for an answer: at most 16m\nhint: --output-limit 16m\n"},
+		{[]string{"--out-limit", "1m"}, "--out-limit is of no use here: --artifacts says how much of /out an answer has\nhint: --artifacts 1m\n"},
+		{[]string{"--artifacts", "0"}, "a size must be above 0\nhint: --artifacts 1m   # or none\n"},
 		{[]string{"--artifacts", "1g"}, "at most 8m"},
 		{[]string{"--token", token}, "unknown flag \"--token\"\nhint: did you mean --token-file?\nhint: sandglass mcp --help\n"},
 		{[]string{"--token-file", "/x"}, "are for --http"},
@@ -121,7 +144,9 @@ func TestOperatorsMistakes(t *testing.T) {
 		{[]string{"--http", "99999", "--token-file", "/nonexistent"}, "--http 99999: the port is no number between 0 and 65535"},
 		// What every call would be refused for, and only an attempt shows.
 		{[]string{"--cgroup-parent", "/nonexistent"}, "/nonexistent"},
-		{[]string{"--http", "0", "--token-file", tokenFile(t, who, token, 0o644)}, "its owner alone may read"},
+		{[]string{"--http", "0", "--token-file", tokenFile(t, who, token, 0o644)}, "may be read by others than its owner\nhint: chmod 600 -- /"},
+		{[]string{"--http", "0", "--token-file", "/tmp"}, "/tmp is no regular file\nhint: umask 077; head -c 32 /dev/urandom | base64 >token\n"},
+		{[]string{"--http", "0", "--token-file", fifo(t, who)}, " is no regular file\nhint: umask"},
 		{[]string{"--http", "0", "--token-file", tokenFile(t, who, "short", 0o600)}, "shorter than 16"},
 		{[]string{"--http", "0", "--token-file", tokenFile(t, who, "", 0o600)}, "needs a bearer token"},
 		{[]string{"--http", "0", "--token-file", "/nonexistent"}, "no such file or directory\nhint: umask 077; head -c 32 /dev/urandom | base64 >/nonexistent\n"},

@@ -104,7 +104,7 @@ func Words(t *testing.T, stderr string, r doctor.Report) {
 	}
 	for i, line := range lines { // run puts its own command line for the example
 		if i > 0 {
-			lines[i] = regexp.MustCompile(`sandglass run (--timeout 100s )?-- (true|echo ran)`).ReplaceAllString(line, "sandglass run script.py")
+			lines[i] = regexp.MustCompile(`(sandglass run(?: --cgroup-parent \S+)?)(?: --timeout 100s)? -- (?:true|echo ran)`).ReplaceAllString(line, "$1 script.py")
 		}
 	}
 	if !slices.Equal(lines, said) {

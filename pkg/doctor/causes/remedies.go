@@ -64,10 +64,10 @@ func single(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) +
 
 // Texts of what systemd is asked for, for control groups.
 const (
-	scope    = "systemd-run --user --scope -p Delegate=yes sandglass run script.py"
+	scope    = "systemd-run --user --scope -p Delegate=yes " + refusal.Example
 	bootV2   = "systemd.unified_cgroup_hierarchy=1 cgroup_no_v1=all"
 	delegate = `mkdir -p /etc/systemd/system/user@.service.d && printf '[Service]\nDelegate=cpu cpuset io memory pids\n' > /etc/systemd/system/user@.service.d/delegate.conf && systemctl daemon-reload`
-	asRoot   = "sudo sandglass run script.py"
+	asRoot   = "sudo " + refusal.Example
 )
 
 // AsNobody starts a run of root's as a user who owns nothing, where root may change
@@ -78,7 +78,7 @@ func (h host) asNobody() []string {
 	if len(h.missing([]string{"SETUID", "SETGID"})) > 0 || h.inUserNamespace() && !h.maps(65534) {
 		return nil
 	}
-	return []string{"setpriv --reuid 65534 --regid 65534 --clear-groups sandglass run script.py   # as a user who owns nothing"}
+	return []string{"setpriv --reuid 65534 --regid 65534 --clear-groups " + refusal.Example + "   # as a user who owns nothing"}
 }
 
 // ReadOnlyLocks are the ways to a place for the locks of root's host ids, where
