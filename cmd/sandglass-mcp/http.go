@@ -85,18 +85,32 @@ func serveHTTP(ctx context.Context, o *options, t *tools) error {
 	return nil
 }
 
+// sessionless is the first version of the protocol in which no request belongs to a
+// session. The SDK serves it by a handler that has none.
+const sessionless = "2026-07-28"
+
 // streamable is the protocol itself. A session that is idle ends, and there are
 // never more than maxSessions, those included that are being begun.
 func (t *tools) streamable() http.Handler {
-	return mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
+	options := mcp.StreamableHTTPOptions{JSONResponse: true, SessionTimeout: idleTime, MaxRequestBodyBytes: messageBytes,
+		PropagateRequestCancellation: true, // nobody would get the answer; calls does it for older protocols
+		DisableLocalhostProtection:   true, // guard.meant, which knows --http-host
+	}
+	old := mcp.NewStreamableHTTPHandler(func(r *http.Request) *mcp.Server {
 		// It is asked for the server of every request, and some begin no session.
 		if r.Method == http.MethodPost && r.Header.Get(sessionHeader) == "" && !t.sessions.room(r, t.server) {
 			return nil // answered with 400
 		}
 		return t.server
-	}, &mcp.StreamableHTTPOptions{JSONResponse: true, SessionTimeout: idleTime, MaxRequestBodyBytes: messageBytes,
-		PropagateRequestCancellation: true, // nobody would get the answer; calls does it for older protocols
-		DisableLocalhostProtection:   true, // guard.meant, which knows --http-host
+	}, &options)
+	options.Stateless, options.SessionTimeout = true, 0
+	single := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return t.single }, &options)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Mcp-Protocol-Version") >= sessionless {
+			single.ServeHTTP(w, r)
+		} else {
+			old.ServeHTTP(w, r)
+		}
 	})
 }
 

@@ -72,14 +72,14 @@ type tools struct {
 	o        *options
 	box      *box
 	server   *mcp.Server
+	single   *mcp.Server                   // of requests that belong to no session, see streamable
 	inputs   map[string]*jsonschema.Schema // of each tool
 	calls    calls
 	sessions sessions
 }
 
 func newTools(o *options, b *box, languages []string) (*tools, error) {
-	t := &tools{o: o, box: b, inputs: map[string]*jsonschema.Schema{}, server: newServer()}
-	t.server.AddReceivingMiddleware(t.sessions.named, t.noNulls)
+	t := &tools{o: o, box: b, inputs: map[string]*jsonschema.Schema{}, server: newServer(), single: newServer()}
 	code, err := schemaOf[codeInput](o)
 	if err != nil {
 		return nil, err
@@ -94,12 +94,17 @@ func newTools(o *options, b *box, languages []string) (*tools, error) {
 	open := len(o.base.Hosts)+len(o.offered) > 0
 	hints := &mcp.ToolAnnotations{OpenWorldHint: &open}
 	t.inputs["run_code"], t.inputs["run_command"] = code, command
-	mcp.AddTool(t.server, &mcp.Tool{Name: "run_code", Description: "Run source code in " + o.about(), InputSchema: code, Annotations: hints}, t.runCode)
-	mcp.AddTool(t.server, &mcp.Tool{Name: "run_command", Description: "Run a command in " + o.about(), InputSchema: command, Annotations: hints}, t.runCommand)
+	for _, s := range []*mcp.Server{t.server, t.single} {
+		mcp.AddTool(s, &mcp.Tool{Name: "run_code", Description: "Run source code in " + o.about(), InputSchema: code, Annotations: hints}, t.runCode)
+		mcp.AddTool(s, &mcp.Tool{Name: "run_command", Description: "Run a command in " + o.about(), InputSchema: command, Annotations: hints}, t.runCommand)
+		s.AddReceivingMiddleware(t.noNulls)
+	}
+	t.server.AddReceivingMiddleware(t.sessions.named)
 	return t, nil
 }
 
-// newServer has the same tools from its start to its end, and writes no log to clients.
+// newServer has the same tools from its start to its end and writes clients no log:
+// none has anything to subscribe to, which would keep a connection for good.
 func newServer() *mcp.Server {
 	return mcp.NewServer(&mcp.Implementation{Name: "sandglass", Version: version},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})

@@ -4,6 +4,7 @@ package mcp
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -19,6 +20,12 @@ import (
 )
 
 func TestMain(m *testing.M) { testkit.Main(m) }
+
+// The versions of the protocol, of which the newest has no sessions over HTTP.
+const (
+	newest       = "2026-07-28"
+	withSessions = "2025-11-25"
+)
 
 const token = "0123456789abcdef-the-token"
 
@@ -51,11 +58,15 @@ type client struct {
 	*sdk.ClientSession
 }
 
-func connect(t *testing.T, transport sdk.Transport) *client {
+// connect begins with the newest version of the protocol, or the one that is said.
+func connect(t *testing.T, transport sdk.Transport, version string) *client {
 	t.Helper()
-	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, nil)
+	s, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if got := s.InitializeResult().ProtocolVersion; got != cmp.Or(version, newest) {
+		t.Fatalf("version %s, want %q", got, version)
 	}
 	t.Cleanup(func() { s.Close() })
 	return &client{t, s}
@@ -66,7 +77,7 @@ func stdio(t *testing.T, who testkit.Who, flags ...string) *client {
 	t.Helper()
 	cmd := command(t, who, flags...)
 	cmd.Stderr = os.Stderr
-	return connect(t, &sdk.CommandTransport{Command: cmd, TerminateDuration: time.Minute})
+	return connect(t, &sdk.CommandTransport{Command: cmd, TerminateDuration: time.Minute}, "")
 }
 
 // server starts one that listens, and returns its URL.
@@ -103,7 +114,12 @@ func (bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func overHTTP(t *testing.T, url string) *client {
 	t.Helper()
-	return connect(t, &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{}}})
+	return overHTTPAs(t, url, "")
+}
+
+func overHTTPAs(t *testing.T, url, version string) *client {
+	t.Helper()
+	return connect(t, &sdk.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: bearer{}}}, version)
 }
 
 // call is a call that the server answers; an error of the tool's is in the text.

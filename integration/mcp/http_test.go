@@ -121,11 +121,58 @@ func TestWhoMayCall(t *testing.T) {
 	}
 }
 
+// single is a call of the newest protocol, which belongs to no session and says all of
+// itself.
+func single(method, name, body string) (http.Header, string) {
+	h := with("Mcp-Protocol-Version", newest, "Mcp-Method", method)
+	if name != "" {
+		h.Set("Mcp-Name", name)
+	}
+	const meta = `"params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"` + newest + `","io.modelcontextprotocol/clientInfo":{"name":"x","version":"1"},` +
+		`"io.modelcontextprotocol/clientCapabilities":{}},`
+	return h, strings.Replace(body, `"params":{`, meta, 1)
+}
+
+// TestWithoutSession: the newest protocol makes no session, needs the same token, and
+// has nothing that would keep a connection for good.
+func TestWithoutSession(t *testing.T) {
+	url, _ := server(t, testkit.AsUser(t), "--max-running", "1")
+	ask := func(method, name, body string) (*http.Response, string) {
+		h, body := single(method, name, body)
+		return request{"POST", "/mcp", "", body, h}.answer(t, url)
+	}
+	for _, x := range []struct{ method, name, params, want string }{
+		{"server/discover", "", `"x":0`, `"` + newest + `","` + withSessions + `"`},
+		{"tools/call", "run_command", `"name":"run_command","arguments":{"command":["echo","one"]}`, `"outcome":"exited"`},
+		{"tools/call", "run_command", `"name":"run_command","arguments":{"command":null}`, "command is null"},
+		{"subscriptions/listen", "", `"notifications":{"toolsListChanged":true}`, `"result":`},
+	} {
+		resp, text := ask(x.method, x.name, `{"jsonrpc":"2.0","id":1,"method":"`+x.method+`","params":{`+x.params+`}}`)
+		if id := resp.Header.Get("Mcp-Session-Id"); resp.StatusCode != 200 || id != "" || !strings.Contains(text, x.want) {
+			t.Errorf("%s: %d, session %q, %s; want %s", x.method, resp.StatusCode, id, text, x.want)
+		}
+	}
+	h, _ := single("x", "", "")
+	for _, method := range []string{"GET", "DELETE"} {
+		if code, text := (request{method, "/mcp", "", "", h}).send(t, url); code != 405 {
+			t.Errorf("%s: %d %s", method, code, text)
+		}
+	}
+	h.Del("Authorization")
+	if code, text := (request{"POST", "/mcp", "", initialize, h}).send(t, url); code != 401 {
+		t.Errorf("without the token: %d %s", code, text)
+	}
+	h = with("Mcp-Protocol-Version", "2999-01-01")
+	if code, text := (request{"POST", "/mcp", "", `{"jsonrpc":"2.0","id":1,"method":"ping"}`, h}).send(t, url); code != 400 {
+		t.Errorf("a version that there is not: %d %s", code, text)
+	}
+}
+
 // TestBoundsOfClients: sessions and connections have a bound, and who holds all of
 // them keeps nobody out: the idlest gives way, and one that is used stays.
 func TestBoundsOfClients(t *testing.T) {
 	url, _ := server(t, testkit.AsUser(t))
-	used := overHTTP(t, url)
+	used := overHTTPAs(t, url, withSessions)
 	for range 2 {
 		if err := used.Ping(t.Context(), nil); err != nil {
 			t.Fatal(err)

@@ -29,14 +29,19 @@ const sleeper = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":
 func TestHangUp(t *testing.T) {
 	url, _ := server(t, testkit.AsUser(t), places...)
 	other := overHTTP(t, url)
-	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"} {
-		h := with("Mcp-Protocol-Version", version, "Sandglass-Call", "1")
-		first, err := post(t.Context(), url, strings.Replace(initialize, "2025-06-18", version, 1), h)
-		if err != nil || first.StatusCode != 200 {
-			t.Fatalf("%s: %v %v", version, first, err)
+	for _, version := range []string{"2024-11-05", "2025-03-26", "2025-06-18", withSessions, newest} {
+		h, sleeper := with("Mcp-Protocol-Version", version, "Sandglass-Call", "1"), sleeper
+		if version == newest {
+			h, sleeper = single("tools/call", "run_command", sleeper)
+			h.Set("Sandglass-Call", "1")
+		} else {
+			first, err := post(t.Context(), url, strings.Replace(initialize, "2025-06-18", version, 1), h)
+			if err != nil || first.StatusCode != 200 {
+				t.Fatalf("%s: %v %v", version, first, err)
+			}
+			first.Body.Close()
+			h.Set("Mcp-Session-Id", first.Header.Get("Mcp-Session-Id"))
 		}
-		first.Body.Close()
-		h.Set("Mcp-Session-Id", first.Header.Get("Mcp-Session-Id"))
 		ctx, hangUp := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {

@@ -17,11 +17,12 @@ func TestTools(t *testing.T) {
 	})
 }
 
-// TestToolsOverHTTP: the same over HTTP, for two clients.
+// TestToolsOverHTTP: the same over HTTP, for several clients.
 func TestToolsOverHTTP(t *testing.T) {
 	testkit.Requires(t, "python3")
 	url, _ := server(t, testkit.AsUser(t), "--timeout", "20s", "-e", "OPERATOR=yes")
 	useTools(t, overHTTP(t, url))
+	useTools(t, overHTTPAs(t, url, withSessions))
 	overHTTP(t, url).good("run_command", sh("true"))
 }
 
