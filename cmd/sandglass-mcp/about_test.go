@@ -63,10 +63,10 @@ func TestInFields(t *testing.T) {
 func TestOfServer(t *testing.T) {
 	session, args := []string{"-e", "A=b"}, []string{"-e", "A=b", "--artifacts", "none"}
 	for hint, want := range map[string]string{
-		"sudo sandglass session -e A=b":                  "sudo sandglass mcp -e A=b --artifacts none",
-		"sudo sandglass session ARG...   # why":          "sudo sandglass mcp -e A=b --artifacts none   # why",
-		"x; sandglass session --cgroup-parent /y ARG...": "x; sandglass mcp --cgroup-parent /y -e A=b --artifacts none",
-		"--allow-degraded memory":                        "--allow-degraded memory",
+		"sudo sandglass session -e A=b":                 "sudo sandglass mcp -e A=b --artifacts none",
+		"sudo sandglass run script.py   # why":          "sudo sandglass mcp -e A=b --artifacts none   # why",
+		"x; sandglass run --cgroup-parent /y script.py": "x; sandglass mcp --cgroup-parent /y -e A=b --artifacts none",
+		"--allow-degraded memory":                       "--allow-degraded memory",
 	} {
 		if got := ofServer(hint, session, args); got != want {
 			t.Errorf("%s: %s, want %s", hint, got, want)

@@ -129,10 +129,9 @@ func failed(err error, o *options, args []string) int {
 }
 
 // ofServer has a hint of the session's that goes before its command go before ours.
-// On its stderr the session names all of its arguments, in its replies none.
+// On its stderr the session names that; its replies keep the example, for each library
+// has a line of its own to put there.
 func ofServer(hint string, session, args []string) string {
-	for _, c := range []refusal.Command{refusal.Called("session", session...), {Verb: "session", Rest: "ARG..."}} {
-		hint = refusal.Instead(hint, c, refusal.Called("mcp", args...))
-	}
-	return hint
+	own := refusal.Called("mcp", args...)
+	return refusal.Own(refusal.Instead(hint, refusal.Called("session", session...), own), own)
 }

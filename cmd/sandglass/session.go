@@ -46,9 +46,7 @@ func sessionCommand(args []string) int {
 	}
 	c.Run = func(ctx context.Context, spec sandbox.Spec) (sandbox.Result, error) {
 		spec.Outside, spec.Abort = outside.New, until.second
-		res, err := run(ctx, spec)
-		res.Hints = ofSession(res.Hints, args)
-		return res, err
+		return run(ctx, spec)
 	}
 	err = session.Serve(ctx, c, os.Stdin, os.Stdout)
 	left := tidy()
@@ -56,19 +54,6 @@ func sessionCommand(args []string) int {
 		return code
 	}
 	return fail(left)
-}
-
-// ofSession has hints name the session's command and not a run's. What follows it
-// stays out of the replies, which may be shown to others than its caller: -e has values.
-func ofSession(hints, args []string) (list []string) {
-	line := refusal.Called("session")
-	if len(args) > 0 {
-		line.Rest = "ARG..."
-	}
-	for _, h := range hints {
-		list = append(list, refusal.Own(h, line))
-	}
-	return list
 }
 
 // failing tells of a kind of sandbox that cannot be kept ready.

@@ -30,17 +30,3 @@ func TestStuckReaderOfAnError(t *testing.T) {
 		t.Errorf("nothing was written: %d, %v", n, err)
 	}
 }
-
-// TestHintsOfSession name its command, and nothing that -e has given it.
-func TestHintsOfSession(t *testing.T) {
-	t.Parallel()
-	hints := []string{"sudo sandglass run script.py", "--allow-degraded memory"}
-	for _, x := range []struct {
-		args []string
-		want string
-	}{{nil, "sudo sandglass session"}, {[]string{"-e", "KEY=secret"}, "sudo sandglass session ARG..."}} {
-		if got := ofSession(hints, x.args); got[0] != x.want || got[1] != hints[1] {
-			t.Errorf("%q: %q", x.args, got)
-		}
-	}
-}
