@@ -146,7 +146,7 @@ var imports = map[string][]string{
 	"pkg/image":         {"pkg/hostpath", "internal/refusal"},
 	"pkg/policy":        {"pkg/hostpath", "pkg/image", "pkg/egress/hosts", "internal/refusal"},
 	"pkg/denials":       {"pkg/result", "pkg/seccomp/bpfvm", "pkg/seccomp/sysnum", "internal/sys"},
-	"pkg/rootfs":        {"pkg/wire", "internal/refusal", "rootfs"},
+	"pkg/rootfs":        {"pkg/wire", "pkg/hostpath", "internal/refusal", "rootfs"},
 	"pkg/runtimes":      {"internal/refusal"},
 
 	"pkg/egress/hosts":    {"pkg/egress/names", "pkg/egress/reach", "internal/refusal"},

@@ -533,6 +533,14 @@ var mutations = []mutation{
 	{control: "the same policy", pkg: "session", fail: []string{"TestWarmIsTheSamePolicy"}, edits: []edit{
 		{"pkg/pool/pool.go", "if !some || s.Frame() != p.frame {", "if !some {"},
 		{"pkg/sandbox/held.go", "h.frame != a.frame || ", ""}}},
+	{control: "mounts of the host as they were", pkg: "session", fail: []string{"TestWarmHostHasChanged"}, edits: []edit{
+		{"pkg/rootfs/host.go", "now != h.table && h.mounts != now.About(h.sources)", "now == nil"}}},
+	{control: "names of the host as they were", pkg: "session", fail: []string{"TestWarmHostHasChanged"}, edits: []edit{
+		{"pkg/rootfs/host.go", "err != nil || !slices.EqualFunc(h.ops, ops, sameOp)", "err != nil || len(ops) == 0"}}},
+	{control: "a change is not settled at once", pkg: "pkg/rootfs", fail: []string{"TestStamps"}, edits: []edit{
+		{"pkg/rootfs/host.go", "			list[i].unsettled = now ", "			_ = now "}}},
+	{control: "what fits no run gives way", pkg: "session", fail: []string{"TestWarmHostHasChanged"}, edits: []edit{
+		{"pkg/pool/fill.go", "		p.renew()\n", ""}}},
 	{control: "no text for what was killed", pkg: "session", fail: []string{"TestWarmMemberIsDying"}, edits: []edit{
 		{"pkg/launch/hold.go", "	return doomed(s.waits.proc)", "	return false"}}},
 	{control: "no text for what has a fatal signal", pkg: "pkg/launch", fail: []string{"TestDoomed", "TestSentenced"}, edits: []edit{

@@ -25,10 +25,13 @@ func parseMounts(text string) []mountPoint {
 	var list []mountPoint
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
-		if len(f) < 5 {
+		if len(f) < 6 {
 			continue
 		}
-		list = append(list, mountPoint{dev: f[2], root: Unescape(f[3]), point: Unescape(f[4])})
+		m := mountPoint{dev: f[2], root: Unescape(f[3]), point: Unescape(f[4])}
+		// Not with whom it shares what is mounted on it, and no file system's options.
+		m.line = strings.Join([]string{f[0], f[2], f[3], f[4], f[5]}, " ") + "\n"
+		list = append(list, m)
 	}
 	return list
 }

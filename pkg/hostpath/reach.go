@@ -139,8 +139,9 @@ func within(p, dir string) bool {
 	return p == dir || dir == "/" || strings.HasPrefix(p, dir+"/")
 }
 
-// mountPoint is a line of mountinfo: what of which file system is mounted where.
-type mountPoint struct{ dev, root, point string }
+// mountPoint is a line of mountinfo: what of which file system is mounted where, and
+// the line itself without what Table.About leaves out.
+type mountPoint struct{ dev, root, point, line string }
 
 // spot is a path on a file system, wherever that is mounted.
 type spot struct{ dev, path string }

@@ -43,6 +43,7 @@ func (p *Pool) fill() {
 			p.sleep(d)
 			continue
 		}
+		p.renew()
 		next := p.refresh()
 		lang, lacks, later := p.lacking()
 		if lacks {
@@ -154,6 +155,25 @@ func (p *Pool) drop(which func(*member) bool) int {
 		p.closing.Done()
 	}
 	return len(gone)
+}
+
+// renew lets go of those that fit no run any more since the host has changed, after a
+// run that had none of those there were.
+func (p *Pool) renew() {
+	p.mu.Lock()
+	doubt := p.doubt
+	p.doubt = false
+	p.mu.Unlock()
+	if !doubt {
+		return
+	}
+	for _, s := range p.c.Sizes {
+		a, err := sandbox.PlanFor(p.c.Spec, s.Lang)
+		p.drop(func(m *member) bool { return m.lang == s.Lang && (err != nil || !m.Fits(a)) })
+		if err == nil {
+			a.Close()
+		}
+	}
 }
 
 // refresh lets go of one that is too old, and says when the next one is.

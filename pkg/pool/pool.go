@@ -56,6 +56,7 @@ type Pool struct {
 	setups  int // runs that are being set up
 	waiting int // runs that wait for their turn
 	taken   time.Time
+	doubt   bool             // whether those that wait fit any run
 	kinds   map[string]*kind // by their language
 }
 
@@ -171,6 +172,9 @@ func (p *Pool) take(ctx context.Context, a *sandbox.Planned) *member {
 		}
 	}
 	if best < 0 {
+		if p.doubt = p.doubt || len(p.members) > 0; p.doubt {
+			p.poke()
+		}
 		return nil
 	}
 	m := p.members[best]

@@ -82,7 +82,7 @@ func MayPrepare(s Spec, lang string) error {
 	if err := mayWait(&s, lang); err != nil {
 		return err
 	}
-	a, err := Plan(s)
+	a, err := PlanFor(s, lang)
 	if err != nil {
 		return err
 	}
@@ -91,6 +91,13 @@ func MayPrepare(s Spec, lang string) error {
 		return refusal.Newf("a sandbox whose filter refuses futex cannot wait for its program: %s", refusal.Word(a.plan.Filter.Name))
 	}
 	return nil
+}
+
+// PlanFor is the plan of what Prepare makes, for which a sandbox of that kind is the
+// right one as long as it fits any run at all.
+func PlanFor(s Spec, lang string) (*Planned, error) {
+	forLang(&s, lang)
+	return Plan(s)
 }
 
 // forLang has the Spec run what stands for any program, or for any code of a
@@ -157,11 +164,14 @@ func (h *Held) Close() error {
 	return err
 }
 
-// awaited has the root made for what comes later.
-func (r *runner) awaited() {
+// awaited has the root made for what comes later, and keeps what of the host it is
+// made of.
+func (r *runner) awaited() (err error) {
 	if r.hold != nil {
 		r.plan.Input.Waits = r.hold.Waits()
+		r.host, err = r.plan.Input.Look()
 	}
+	return err
 }
 
 // Planned is a Spec with all that a run of it would do.
@@ -194,8 +204,8 @@ func (a *Planned) Run(ctx context.Context) (Result, error) {
 }
 
 // Fits says whether a run in this sandbox would be the one that was planned: the
-// whole policy is the same, and everything that the sandbox is made of. What
-// differs is given to it when it is released.
+// whole policy is the same, and everything that the sandbox is made of, of which the
+// host's part is looked at now. What differs is given to it when it is released.
 func (h *Held) Fits(a *Planned) bool {
 	mine, p := h.plan, a.plan
 	if mayWait(&a.spec, "") != nil || h.frame != a.frame || !mine.Input.Extends(&p.Input) ||
@@ -203,12 +213,16 @@ func (h *Held) Fits(a *Planned) bool {
 		return false
 	}
 	code := p.Input.Code
-	if code != nil && code.Size > rootfs.LaterSize/2 {
+	if code != nil && code.Size > rootfs.LaterSize/2 || h.lang != "" && !h.fitsText(p) {
 		return false
 	}
-	if h.lang == "" {
-		return true
-	}
+	return h.runner.host.Same() // last: it asks the kernel
+}
+
+// fitsText says of an interpreter that waits whether it would have been started alike
+// for what was planned, and may read its text.
+func (h *Held) fitsText(p *plan.Plan) bool {
+	mine, code := h.plan, p.Input.Code
 	a1, a2 := &mine.Program, &p.Program
 	same := mine.Input.Same(&p.Input) && slices.Equal(a1.Argv, a2.Argv) && slices.Equal(a1.Env, a2.Env) && slices.Equal(a1.Paths, a2.Paths) && a1.Dir == a2.Dir
 	return same && code != nil && code.File == nil && !code.Exec && len(p.Input.Files) == 0 &&

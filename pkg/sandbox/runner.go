@@ -41,6 +41,7 @@ type runner struct {
 	outside Outside // nil without a list of hosts
 
 	hold *launch.Hold // of a sandbox that waits for its program, nil for a run
+	host *rootfs.Host // what such a one is made of
 }
 
 func (r *runner) do(ctx context.Context) error {
@@ -183,7 +184,9 @@ func (r *runner) boot() error {
 // list says what the root is made of, now that the groups are known that are shown
 // in it.
 func (r *runner) list() (err error) {
-	r.awaited()
+	if err := r.awaited(); err != nil {
+		return err
+	}
 	r.items, err = r.plan.Items(r.views())
 	return err
 }
