@@ -547,6 +547,9 @@ var mutations = []mutation{
 		{"pkg/launch/doomed.go", "	return waits&^(lives|harmless) != 0\n", "	return waits&(1<<8) != 0\n"}}},
 	{control: "no text for what a thread was sent", pkg: "pkg/launch", fail: []string{"TestDoomedByAThread"}, edits: []edit{
 		{"pkg/launch/doomed.go", "	for _, t := range tasks {\n", "	for _, t := range tasks[:1] {\n"}}},
+	{control: "a text that can have been read begins a run", pkg: "session", fail: []string{"TestWarmTextIsTaken"}, edits: []edit{
+		{"pkg/launch/release.go", "		s.abort(err)\n		return nil\n", "		return err\n"},
+		{"pkg/launch/release.go", "	if err != nil {\n		return err\n	}\n	if ns :=", "	if err != nil || s.ends() {\n		return errGone\n	}\n	if ns :="}}},
 	{control: "no time of the program's before its execve", pkg: "session", fail: []string{"TestWarmClockBeginsAtTheExec"}, edits: []edit{
 		{"pkg/launch/release.go", "	s.timer.Reset(setupTime)\n	return nil\n", "	s.timer.Reset(s.box.Timeout)\n	return nil\n"}}},
 	{control: "no more time for who is heard of late", pkg: "pkg/launch", fail: []string{"TestLeft"}, edits: []edit{

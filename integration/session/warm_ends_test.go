@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"sandglass/internal/testkit"
@@ -89,6 +90,50 @@ func TestWarmMemberIsDying(t *testing.T) {
 		}
 		c.in.Close()
 		c.p.Wait() // it may say that they end while they wait
+	}
+}
+
+// thief is what an interpreter starts before it waits: it takes the first byte of a text
+// from the file that is not at its place yet, says so, and kills the interpreter.
+const thief = `import os
+parent = os.getpid()
+if os.path.exists('/code/.text') and os.fork() == 0:
+    text, seen = os.open('/code/.text', os.O_RDONLY), os.open('/data/seen', os.O_WRONLY | os.O_APPEND)
+    os.write(seen, b'a')
+    while not os.pread(text, 1, 0):
+        pass
+    os.write(seen, b'b')
+    os.kill(parent, 9)
+    os._exit(0)
+`
+
+// TestWarmTextIsTaken: a text of which the interpreter's sandbox can have read anything
+// is run in no other one, whatever became of the interpreter.
+func TestWarmTextIsTaken(t *testing.T) {
+	testkit.Requires(t, "root", "python3")
+	dir := testkit.Dir(t)
+	seen := filepath.Join(dir, "seen")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(name, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, "sitecustomize.py"), thief)
+	for i := range 6 { // without the control it is right now and then
+		write(seen, "")
+		c := openWarm(t, testkit.AsRoot(t), "python=1", "--cpus", "2", "--max-running", "1", "-v", dir+":/data:rw", "-e", "PYTHONPATH=/data")
+		testkit.Eventually(t, "the thief waits", func() bool { text, _ := os.ReadFile(seen); return string(text) == "a" })
+		c.send(`{"type":"run","id":"1","code":"import time; time.sleep(60)\n#%s","lang":"python"}`, strings.Repeat("x", 2<<20-100))
+		r := c.lastOf("1").Result
+		if text, err := os.ReadFile(seen); err != nil || string(text) != "ab" || !r.Warm || r.Outcome != result.Signaled {
+			t.Errorf("%d: %q, %v; warm %t, %s, exit %d", i, text, err, r.Warm, r.Outcome, r.ExitCode)
+		}
+		c.in.Close()
+		c.p.Wait()
 	}
 }
 

@@ -59,8 +59,8 @@ type Release struct {
 	taken chan bool
 }
 
-// Release hands a program over. When it is false nothing of that has reached the
-// sandbox, and the program has not begun.
+// Release hands a program over. When it is false the program has not begun, and
+// nothing of it has reached any process of the sandbox but init, which ends with it.
 func (h *Hold) Release(r *Release) bool {
 	r.taken = make(chan bool, 1)
 	select {

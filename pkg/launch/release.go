@@ -15,8 +15,8 @@ import (
 // errGone is a box whose init or program has ended while it waited.
 var errGone = errors.New("what waited is gone")
 
-// release gives the box its program. An error means that the sandbox has got
-// nothing of it: it is ended, and the caller may run the program elsewhere.
+// release gives the box its program. Where that cannot be, and nothing but init can
+// have got anything of it, the box is ended, and the caller may run it elsewhere.
 func (s *session) release(r *Release) {
 	b, from := s.box, r.Box
 	s.waits.release, s.waits.gone, s.waits.given = nil, nil, true
@@ -99,20 +99,29 @@ func (s *session) giveInit(r *Release) error {
 
 // giveProgram gives a program that waits its text. The text's file is whole and
 // at its place before the program can read the first byte through the FIFO, so
-// whatever opens it by its name finds the same. The program's time, its usage
-// and its limits count from here on.
+// whatever opens it by that name finds the same. The program's time, its usage
+// and its limits count from here on, and so does the run: what is there while an
+// interpreter waits (a sitecustomize.py of a mount) can open the file before it is
+// at its place, read it while it is written, and end. An error means that none of the
+// text was written.
 func (s *session) giveProgram(r *Release) error {
 	if err := s.watchAnew(); err != nil {
 		return err
 	}
-	if err := s.placeText(r.Text); err != nil {
-		return err
+	if s.ends() { // here, where none of the text is written: it is run elsewhere then
+		return errGone
 	}
 	s.started = time.Now()
 	s.timer.Reset(s.box.Timeout)
 	rel := wire.Release{Limit: initLimit(s.box.Timeout)}
-	if err := send(s.control, wire.Frame(wire.TypeRelease, rel.Encode())); err != nil {
-		s.abort(err) // it has the text's file by now
+	err := s.placeText(r.Text)
+	if err == nil {
+		err = send(s.control, wire.Frame(wire.TypeRelease, rel.Encode()))
+	}
+	if err != nil {
+		// The program may have read the text's file from its first byte on, and done
+		// what it likes with it: it is not given to another one.
+		s.abort(err)
 		return nil
 	}
 	s.stream()
@@ -139,9 +148,6 @@ func (s *session) placeText(text []byte) error {
 	}
 	if err != nil {
 		return err
-	}
-	if s.ends() { // here, where the text is not at its place: it is run elsewhere then
-		return errGone
 	}
 	if ns := s.end.Owned; ns != nil { // the directory belongs to another id than ours
 		return ns.Rename(dir, wire.TextFile, s.box.textName())

@@ -230,8 +230,8 @@ func (h *Held) fitsText(p *plan.Plan) bool {
 }
 
 // Run is the package's Run in a sandbox that waits, for what Fits it. When began
-// is false nothing of the program has reached the sandbox, and the program can be
-// run elsewhere: the sandbox is gone, or, with an error, which is the run's own (it
+// is false nothing of the program has reached anything of the sandbox but init, and it
+// can be run elsewhere: the sandbox is gone, or, with an error, which is the run's own (it
 // was cancelled before it began, say), waits on as before. When Run returns no process of the program is left,
 // and the result is all that there is to it; the sandbox itself is gone after
 // Close.
