@@ -201,3 +201,30 @@ func TestStream(t *testing.T) {
 		c.close()
 	})
 }
+
+// TestLongWordsComeBackShort: what a request says at length is not repeated whole in the
+// reply that refuses it.
+func TestLongWordsComeBackShort(t *testing.T) {
+	c := open(t, testkit.AsUser(t), "--max-running", "1")
+	long := strings.Repeat("x/", 1<<19)
+	for i, fields := range []string{
+		`"command":["true"],"options":{"image":%q}`, `"code":"1","lang":%q`, `"command":["true"],"options":{"workdir":%q}`,
+		`"command":["true"],"options":{"volume":[%q]}`, `"command":["true"],"options":{"volume":["/%s:/x"]}`, `"command":["true"],"options":{"allow-host":[%q]}`,
+		`"command":["true"],"env":{%q:"x"}`, `"command":["true"],"files":[{"path":%q,"text":""}]`, `"command":["true"],"files":[{"path":"x","from":"/%s"}]`,
+		`"command":["true"],"options":{%q:"x"}`, `"command":["true"],"options":{"memory":%q}`, `"command":[%q]`, `"file":%q`,
+		`"command":["true"],%q:"x"`, `"command":["true"],"options":{"user":%q}`, `"command":["true"],"options":{"seccomp":%q}`,
+		`"command":["true"],"options":{"ulimit":[%q]}`, `"command":["true"],"options":{"venv":%q}`, `"command":["true"],"artifacts":{"dir":%q}`,
+		`"command":["true"],"output":%q`, `"command":["true"],"options":{"env-file":[%q]}`,
+	} {
+		c.send(`{"type":"run","id":"%d",`+fields+`}`, i, long)
+		r := c.read()
+		size := len(r.Error) + len(r.To) + len(r.Result.Error)
+		for _, h := range append(r.Hints, r.Result.Hints...) {
+			size += len(h)
+		}
+		if size == 0 || size > 64<<10 {
+			t.Errorf("%s: %d bytes come back: %.200s", fields, size, r.Error)
+		}
+	}
+	c.close()
+}

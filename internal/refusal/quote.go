@@ -11,8 +11,35 @@ import (
 // escape sequence would steer the reader's terminal, a newline would forge a
 // line of ours, and a quote or a $() in a hint would run when it is pasted.
 
+// What a message repeats of what its reader has sent: any path has room. A request of
+// a session's may be 16 MiB, and a few of them must not come back whole, several times
+// over, in what the session holds.
+const (
+	mostWord = 4 << 10
+	mostLine = 16 << 10
+)
+
+// Bounded is s, or its beginning where that is longer than a line of ours may be.
+func Bounded(s string) string {
+	if len(s) <= mostLine {
+		return s
+	}
+	return cut(s, mostLine) + "..."
+}
+
+// cut is the beginning of s that has at most so many bytes, and no half of a character.
+func cut(s string, most int) string {
+	for most > 0 && !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return strings.Clone(s[:most])
+}
+
 // Word shows s in a sentence: as it is where that is plain, else quoted.
 func Word(s string) string {
+	if len(s) > mostWord {
+		return strconv.Quote(cut(s, mostWord)) + "..."
+	}
 	if q := strconv.Quote(s); q != `"`+s+`"` || s == "" || strings.Contains(s, " ") {
 		return q
 	}

@@ -1,6 +1,9 @@
 package refusal
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestQuoting(t *testing.T) {
 	for _, c := range []struct{ in, word, shell, line string }{
@@ -38,6 +41,19 @@ func TestPlain(t *testing.T) {
 	} {
 		if got := Plain(s, ".-_", ".-", 8); got != good {
 			t.Errorf("%q: %v", s, got)
+		}
+	}
+}
+
+// TestBounded: what a message repeats has a bound, and is no half of a character.
+func TestBounded(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	for got, want := range map[string]int{
+		Word(long): mostWord + 5, Newf("%s", long).What: mostLine + 3, Bounded("x" + long): mostLine - 1 + 3,
+		Newf("x").Hint("%s", long).Hint("y").Hints[0]: 1, Bounded(long[:mostLine]): mostLine, Word(long[:mostWord]): mostWord,
+	} {
+		if len(got) != want || strings.Contains(got, "\ufffd") || strings.Contains(got, `\x`) {
+			t.Errorf("%d bytes, want %d: %.20q", len(got), want, got)
 		}
 	}
 }

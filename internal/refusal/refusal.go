@@ -28,12 +28,14 @@ func (e *Error) Error() string { return e.What }
 
 // Newf is a refusal with exit code 125 and no hints yet.
 func Newf(format string, args ...any) *Error {
-	return &Error{What: fmt.Sprintf(format, args...), Exit: ExitRefused}
+	return &Error{What: Bounded(fmt.Sprintf(format, args...)), Exit: ExitRefused}
 }
 
-// Hint adds a line to paste.
+// Hint adds a line to paste. One that repeats too much for that is left out.
 func (e *Error) Hint(format string, args ...any) *Error {
-	e.Hints = append(e.Hints, fmt.Sprintf(format, args...))
+	if h := fmt.Sprintf(format, args...); len(h) <= mostLine {
+		e.Hints = append(e.Hints, h)
+	}
 	return e
 }
 

@@ -117,7 +117,7 @@ type problem struct {
 
 func (p *problem) line() []byte {
 	m := newMessage("error").maybe(`,"id":`, p.id).maybe(`,"to":`, p.to)
-	m.text(`,"code":`, string(p.code)).text(`,"error":`, p.what)
+	m.text(`,"code":`, string(p.code)).text(`,"error":`, refusal.Bounded(p.what))
 	if p.exit != 0 {
 		m.number(`,"exit_code":`, int64(p.exit))
 	}
