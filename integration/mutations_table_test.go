@@ -197,7 +197,7 @@ var mutations = []mutation{
 	{control: "descriptors seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds", "TestMemoryHidden"}, edits: []edit{
 		{"pkg/launch/memory.go", "files, open := t.files(&p, seen, l)", "files, open := int64(0), seen != nil"}}},
 	{control: "page tables seen by the watchdog", pkg: "limits", fail: []string{"TestMemoryKinds"}, edits: []edit{
-		{"pkg/launch/memory.go", "own: v[0] + v[1], shared", "own: v[0], shared"}, {"pkg/launch/memory.go", "own: v[0] + tables[0], shared", "own: v[0] + 0*tables[0], shared"}}},
+		{"pkg/launch/memory.go", "own: v[0] + v[1] + v[3], shared", "own: v[0], shared"}, {"pkg/launch/memory.go", "own: v[0] + v[2] + tables[0], shared", "own: v[0] + 0*tables[0], shared"}}},
 	{control: "each thread seen by the watchdog", pkg: "limits", fail: []string{"TestThreadsWithoutTheFirst", "TestThreadsInARelay"}, edits: []edit{
 		{"pkg/launch/memory.go", "		for _, task := range p.tasks {\n			if u", "		for _, task := range []int{p.pid} {\n			if u"},
 		{"pkg/launch/memory.go", "		if last || len(p.tasks) == 0 {", "		if last || true {"}}},
@@ -557,7 +557,15 @@ var mutations = []mutation{
 	{control: "what executed nothing is run elsewhere", pkg: "session", fail: []string{"TestWarmDiesBeforeTheExec"}, edits: []edit{
 		{"pkg/launch/run.go", "	s.waits.begun(s.cause != \"\" || s.failed != nil || s.end.Stats.OOMKills > 0)\n", "	s.waits.begun(true)\n"}}},
 	{control: "CPU time until the release", pkg: "session", fail: []string{"TestWarmLimitsBeginAtTheRelease"}, edits: []edit{
-		{"pkg/launch/release.go", "		w.base = s.watch.spent(s.pid, released)\n", "		w.base = time.Hour\n"}}},
+		{"pkg/launch/release.go", "		w.leaveOut(s.pid, released)\n", "		w.base = time.Hour\n"}}},
+	{control: "CPU time of who ends at the release", pkg: "session", fail: []string{"TestWarmCPUTimeOfWhoVanishes"}, edits: []edit{
+		{"pkg/launch/watchdog.go", "	w.spent = w.tree(initPID)\n	w.base, _ = w.spent.cpu(l)\n", "	w.base, _ = w.tree(initPID).cpu(l)\n"}}},
+	{control: "sockets of before the release", pkg: "session", fail: []string{"TestWarmSocketsOfBefore"}, edits: []edit{
+		{"pkg/launch/release.go", "		w.before = s.watch.before\n", ""}}},
+	{control: "looks at what waits", pkg: "session", fail: []string{"TestWarmIsWatchedWhileItWaits"}, edits: []edit{
+		{"pkg/launch/still.go", "		if !s.holds() {", "		if s.init < 0 {"}}},
+	{control: "swapped-out pages seen by the watchdog", pkg: "pkg/launch", fail: []string{"TestSwappedOut"}, edits: []edit{
+		{"pkg/launch/memory.go", "own: v[0] + v[1] + v[3]", "own: v[0] + v[1]"}}},
 	{control: "a result after the last process", pkg: "pkg/cgroup", fail: []string{"TestCloseKills"}, edits: []edit{
 		{"pkg/cgroup/kill.go", "		return err == nil && text == \"\", err\n", "		return err == nil || text == \"\", err\n"},
 		{"pkg/cgroup/kill.go", "		return field(s, \"populated\") == 0, err\n", "		return field(s, \"populated\") >= 0, err\n"}}},

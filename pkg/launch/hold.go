@@ -143,14 +143,11 @@ func (s *session) ready() {
 	close(h.ready)
 }
 
-// A box whose program only waits is looked at so often, and that may use so much CPU
-// time until it is given something: an interpreter that spins (an image's own, say)
-// would else take a CPU for as long as nobody asks for anything. They start in a tenth
-// of a second, on an emulated machine in some.
-const (
-	idleEvery = time.Second
-	idleCPU   = 10 * time.Second
-)
+// idleCPU is how much CPU time a box whose program only waits may use until it is given
+// something: an interpreter that spins (an image's own, say) would else take a CPU for
+// as long as nobody asks for anything. They start in a tenth of a second, on an emulated
+// machine in some.
+const idleCPU = 10 * time.Second
 
 // mostIdle is no more than a whole run may use that has not waited, its start included.
 func (b *Box) mostIdle() time.Duration {
@@ -177,7 +174,7 @@ func (s *session) lose(why error) {
 // hold keeps a box ready that was looked at.
 func (s *session) hold(m *message) error {
 	if s.box.programWaits() { // else nothing runs that could use anything
-		s.watch.every, s.watch.most = idleEvery, s.box.mostIdle()
+		s.watch.still, s.watch.most = newStill(s.pid), s.box.mostIdle()
 		if err := s.watch.start(s.pid); err != nil {
 			return err
 		}

@@ -18,8 +18,9 @@ type used struct{ own, shared int64 }
 // for which the kernel walks the page tables.
 //
 // What it cannot see: buffers of pipes and of unix sockets, System V segments
-// that nobody has mapped, and files without a path that are on their way through
-// a socket, or mapped and not touched with no descriptor left.
+// that nobody has mapped, files without a path that are on their way through
+// a socket, or mapped and not touched with no descriptor left, and swapped-out pages
+// of shared memory that has no descriptor (those of files count all the same).
 func (t *tree) memory(limit int64, l *look) (int64, bool) {
 	quick, ok := t.sum(quickly, limit, l)
 	if !ok || quick.total(false) <= limit {
@@ -142,21 +143,26 @@ var kcmp = func(a, b, what int) bool { // for tests
 }
 
 // quickly reads the kernel's counters. Page tables count: a program can have
-// many times more of them than of memory that they lead to. It is false for a
-// thread that has none any more.
-func quickly(task int) (used, bool) {
-	v, found := kilobytes(procOf(task)+"/status", "RssAnon:", "VmPTE:", "RssShmem:")
-	return used{own: v[0] + v[1], shared: v[2]}, found == 3
+// many times more of them than of memory that they lead to. So do pages that are
+// swapped out, or a program would hold all that the host has room to swap. It is
+// false for a thread that has none any more.
+func quickly(task int) (used, bool) { return quicklyIn(procOf(task)) }
+
+func quicklyIn(proc string) (used, bool) {
+	v, found := kilobytes(proc+"/status", "RssAnon:", "VmPTE:", "RssShmem:", "VmSwap:")
+	return used{own: v[0] + v[1] + v[3], shared: v[2]}, found >= 3
 }
 
 // exactly counts a page that n processes share as the n-th part for each.
-func exactly(task int) (used, bool) {
-	v, found := kilobytes(procOf(task)+"/smaps_rollup", "Pss_Anon:", "Pss_Shmem:")
+func exactly(task int) (used, bool) { return exactlyIn(procOf(task)) }
+
+func exactlyIn(proc string) (used, bool) {
+	v, found := kilobytes(proc+"/smaps_rollup", "Pss_Anon:", "Pss_Shmem:", "SwapPss:")
 	if found < 2 { // it has ended, or is not to be read: no way out of the limit
-		return quickly(task)
+		return quicklyIn(proc)
 	}
-	tables, _ := kilobytes(procOf(task)+"/status", "VmPTE:")
-	return used{own: v[0] + tables[0], shared: v[1]}, true
+	tables, _ := kilobytes(proc+"/status", "VmPTE:")
+	return used{own: v[0] + v[2] + tables[0], shared: v[1]}, true
 }
 
 // scratch is what the sandbox's own tmpfs holds, whose places are all one file

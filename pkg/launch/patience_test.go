@@ -73,19 +73,20 @@ func TestLookAtWork(t *testing.T) {
 	}
 }
 
-// TestSpentEnds: what a release asks for is not waited for without an end, and what
-// was not known by then is nothing.
-func TestSpentEnds(t *testing.T) {
+// TestLeftOutInTime: what a release asks for is not waited for without an end, and what
+// was not known by then counts later.
+func TestLeftOutInTime(t *testing.T) {
 	cmd, in := waitingChild(t)
 	defer cmd.Wait()
 	defer in.Close()
 	w := newWatchdog(&Box{})
-	if used := w.spent(os.Getpid(), released); used <= 0 {
-		t.Fatalf("%s of a child that has been started", used)
+	if w.leaveOut(os.Getpid(), released); w.base <= 0 {
+		t.Fatalf("%s of a child that has been started", w.base)
 	}
 	late := false
 	for i := 0; i < 100_000 && !late; i++ { // the end comes at any place of the look
-		late = w.spent(os.Getpid(), patience{}) == 0
+		w.leaveOut(os.Getpid(), patience{})
+		late = w.base == 0
 	}
 	if !late {
 		t.Error("a look without any time has ended with an answer each time")

@@ -165,13 +165,15 @@ func (b *Box) textName() string {
 	return ""
 }
 
-// watchAnew has the watchdog look as often as it does at a program, and count
-// from here on.
+// watchAnew has the watchdog look as often as it does at a program, and count CPU time
+// from here on. What an interpreter holds of sockets and locks is no less its own for
+// having been there before its text.
 func (s *session) watchAnew() error {
 	w := newWatchdog(s.box)
 	w.owned = s.end.Owned
 	if s.box.programWaits() { // else it has used nothing that one made for its run does not
-		w.base = s.watch.spent(s.pid, released)
+		w.before = s.watch.before
+		w.leaveOut(s.pid, released)
 		s.waits.used = w.base
 	}
 	s.watch.stop()

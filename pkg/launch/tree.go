@@ -20,11 +20,15 @@ type tree struct {
 	last    map[int]spent // at the last sample
 	missing time.Duration // seen once and in nobody's figures any more
 	shmem   uint64        // the kernel's own mount for memory without a path, where memory is watched
-	slabs   int64         // the least that the host had of them since the start
-	udp     growth        // of the host's, to be read
-	tcp     growth
-	nice    int        // of a crowd
-	owned   *sys.Owned // the sandbox's user namespace, nil where its id is the caller's
+	nice    int           // of a crowd
+	owned   *sys.Owned    // the sandbox's user namespace, nil where its id is the caller's
+	host
+}
+
+// host is what the kernel counts for the whole host alone.
+type host struct {
+	slabs    int64  // the least that there were since the start
+	udp, tcp growth // pages to be read
 }
 
 // spent is the CPU time of one process, and of the children it has waited for.

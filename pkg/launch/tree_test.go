@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,5 +119,31 @@ func TestWatchStuck(t *testing.T) {
 func TestStatTicksOdd(t *testing.T) {
 	if got := statTicks(1<<30, 11, 14); got != 0 {
 		t.Errorf("a process that is not there used %d", got)
+	}
+}
+
+// TestSwappedOut: what the kernel has written to the disk is held all the same, and so
+// is what a kernel shows that tells nothing of that.
+func TestSwappedOut(t *testing.T) {
+	status := "Name:\tx\nVmPTE:\t      8 kB\nRssAnon:\t    100 kB\nRssShmem:\t     20 kB\n"
+	rollup := "Pss:\t500 kB\nPss_Anon:\t60 kB\nPss_Shmem:\t10 kB\nSwap:\t9000 kB\n"
+	for _, c := range []struct {
+		status, rollup string
+		quick, exact   used
+	}{
+		{status + "VmSwap:\t   4096 kB\n", rollup + "SwapPss:\t2048 kB\n", used{4204 << 10, 20 << 10}, used{2116 << 10, 10 << 10}},
+		{status, rollup, used{108 << 10, 20 << 10}, used{68 << 10, 10 << 10}},
+		{status + "VmSwap:\t   4096 kB\n", "", used{4204 << 10, 20 << 10}, used{4204 << 10, 20 << 10}},
+	} {
+		dir := strings.TrimSuffix(statDir(t, map[string]string{"status": c.status, "smaps_rollup": c.rollup}), "/")
+		if got, ok := quicklyIn(dir); !ok || got != c.quick {
+			t.Errorf("quickly %+v %v, want %+v", got, ok, c.quick)
+		}
+		if got, ok := exactlyIn(dir); !ok || got != c.exact {
+			t.Errorf("exactly %+v %v, want %+v", got, ok, c.exact)
+		}
+	}
+	if _, ok := quicklyIn(strings.TrimSuffix(statDir(t, map[string]string{"status": "Name:\tx\nState:\tZ\n"}), "/")); ok {
+		t.Error("who has ended holds something")
 	}
 }

@@ -25,11 +25,12 @@ type watchdog struct {
 
 	owned *sys.Owned // see tree
 
-	every time.Duration // see sampleEvery
+	still *still        // of a sandbox that waits, nil of one that runs
 	most  time.Duration // CPU time of the tree, 0: any
 	base  time.Duration // CPU time that does not count: of an interpreter before it had its text
+	spent *tree         // by which base was taken, nil for none: it knows who has used it
 
-	udp, tcp growth // since before the program runs
+	before host // of the host's, before the program runs
 
 	cpuSeen, memorySeen atomic.Int64 // highest samples
 }
@@ -40,18 +41,25 @@ const watches = 3
 // newWatchdog is called while init is at work: what the host has of sockets' pages
 // is read then, and costs the start no time.
 func newWatchdog(b *Box) *watchdog {
-	w := &watchdog{box: b, every: sampleEvery, most: b.CPUTime, over: make(chan result.Outcome, watches), done: make(chan struct{})}
+	w := &watchdog{box: b, most: b.CPUTime, over: make(chan result.Outcome, watches), done: make(chan struct{})}
 	c, _ := countsIn("/proc/self/net/") // if it cannot be told, all that there is later has grown
-	w.udp.see(c.packets)
-	w.tcp.see(c.pages)
+	w.before.udp.see(c.packets)
+	w.before.tcp.see(c.pages)
+	w.before.slabs = slabs()
 	return w
 }
 
 // start begins to watch. Init must be alive: what cannot be seen now is an
 // error, for later it would look like a program that uses nothing.
 func (w *watchdog) start(initPID int) error {
+	if w.still != nil {
+		go w.still.follow(w.done)
+	}
 	if w.most > 0 {
-		t := w.tree(initPID)
+		t := w.spent
+		if t == nil {
+			t = w.tree(initPID)
+		}
 		if err := t.blind("children"); err != nil && !w.counted() {
 			return fmt.Errorf("its CPU time cannot be watched: %w", err)
 		}
@@ -96,7 +104,7 @@ func (w *watchdog) start(initPID int) error {
 // tree is one for a look of its own.
 func (w *watchdog) tree(init int) *tree {
 	t := newTree(init)
-	t.owned, t.udp, t.tcp = w.owned, w.udp, w.tcp
+	t.owned, t.host = w.owned, w.before
 	return t
 }
 
@@ -121,7 +129,8 @@ func (w *watchdog) watch(cause result.Outcome, p patience, see func(l *look) boo
 
 // repeat calls look until that is false or the run is over.
 func (w *watchdog) repeat(longest time.Duration, look func() bool) {
-	pause := time.NewTimer(w.every)
+	moved := w.still.next()
+	pause := time.NewTimer(sampleEvery)
 	defer pause.Stop()
 	for {
 		select {
@@ -129,11 +138,15 @@ func (w *watchdog) repeat(longest time.Duration, look func() bool) {
 			return
 		case <-pause.C:
 		}
+		if !w.still.await(moved, w.done) {
+			return
+		}
+		moved = w.still.next()
 		began := time.Now()
 		if !look() {
 			return
 		}
-		pause.Reset(max(w.every, min(4*time.Since(began), longest)))
+		pause.Reset(max(sampleEvery, min(4*time.Since(began), longest)))
 	}
 }
 
@@ -164,15 +177,19 @@ func (w *watchdog) groupCPU() (used time.Duration, ok bool) {
 	return used, err == nil
 }
 
-// spent is the tree's CPU time up to now. What cannot be measured in time counts later.
-func (w *watchdog) spent(initPID int, p patience) time.Duration {
+// leaveOut has the tree's CPU time up to now not count. What cannot be measured in time
+// counts. The tree is kept: a process that ends before the first look, waited for by
+// nobody, would else take what it has used out of the sum and leave it in base, for
+// others to use once more.
+func (w *watchdog) leaveOut(initPID int, p patience) {
 	if used, ok := w.groupCPU(); ok {
-		return used
+		w.base = used
+		return
 	}
 	l := p.begin(nil, nil)
 	defer l.end()
-	used, _ := w.tree(initPID).cpu(l)
-	return used
+	w.spent = w.tree(initPID)
+	w.base, _ = w.spent.cpu(l)
 }
 
 func (w *watchdog) memory(t *tree, l *look) int64 {
