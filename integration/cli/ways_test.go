@@ -246,7 +246,8 @@ func TestMissingInterpreter(t *testing.T) {
 			args []string
 			want string
 		}{
-			{[]string{"-c", "x", "--lang", "nosuchlang"}, `nosuchlang: not found: looked for nosuchlang in ` + empty},
+			{[]string{"-c", "x", "--lang", "nosuchlang"}, `language "nosuchlang" is not known: python, node, `},
+			{[]string{"-c", "x", "--lang", "Ruby"}, `Ruby: not found: looked for ruby in ` + empty},
 			{[]string{script}, `nosuchlang: not found: looked for nosuchlang in ` + empty},
 		} {
 			before := tree(t, empty)
