@@ -320,6 +320,8 @@ var mutations = []mutation{
 		{"pkg/boxinit/wait.go", "		if left <= 0 {\n			os.Exit(1)\n", "		if left <= 0 {\n			left = time.Hour\n"}}},
 	{control: "end heard before any cause of ours", pkg: "pkg/launch", fail: []string{"TestHear"}, edits: []edit{
 		{"pkg/launch/late.go", "	if s.started.IsZero() || !s.dead() {\n", "	if true {\n"}}},
+	{control: "an end after its time", pkg: "limits", fail: []string{"TestEndAfterItsTime"}, edits: []edit{
+		{"pkg/launch/verdict.go", "	case s.itself() && s.overdue(s.exitedAt):\n", "	case false:\n"}}},
 	{control: "start heard before the set-up's end", pkg: "pkg/launch", fail: []string{"TestHearInTheLoop"}, edits: []edit{
 		{"pkg/launch/late.go", "		if s.meet(); s.started", "		if s.started"}}},
 	{control: "flood told whatever ended it", pkg: "pkg/launch", fail: []string{"TestHear", "TestVerdict"}, edits: []edit{
@@ -561,7 +563,7 @@ var mutations = []mutation{
 	{control: "CPU time of who ends at the release", pkg: "session", fail: []string{"TestWarmCPUTimeOfWhoVanishes"}, edits: []edit{
 		{"pkg/launch/watchdog.go", "	w.spent = w.tree(initPID)\n	w.base, _ = w.spent.cpu(l)\n", "	w.base, _ = w.tree(initPID).cpu(l)\n"}}},
 	{control: "sockets of before the release", pkg: "session", fail: []string{"TestWarmSocketsOfBefore"}, edits: []edit{
-		{"pkg/launch/release.go", "		w.before = s.watch.before\n", ""}}},
+		{"pkg/launch/release.go", "		s.keepBaseline(w)\n", ""}}},
 	{control: "looks at what waits", pkg: "session", fail: []string{"TestWarmIsWatchedWhileItWaits"}, edits: []edit{
 		{"pkg/launch/still.go", "		if !s.holds() {", "		if s.init < 0 {"}}},
 	{control: "swapped-out pages seen by the watchdog", pkg: "pkg/launch", fail: []string{"TestSwappedOut"}, edits: []edit{

@@ -120,7 +120,8 @@ func TestTimeoutOfAStoppedSupervisor(t *testing.T) {
 func TestEndHeardOfLate(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		m, dir := mark(t), testkit.Dir(t)
-		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "1s", "-v", dir+":/data",
+		const limit = 4 * time.Second // an emulated machine's sleep(1) takes its time to start
+		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", limit.String(), "-v", dir+":/data",
 			"--", "sh", "-c", acknowledged+"until [ -e /data/end ]; do sleep 0.01; done; exit 3", m)
 		p.WaitLine("begun")
 		begun := time.Now()
@@ -129,13 +130,33 @@ func TestEndHeardOfLate(t *testing.T) {
 			t.Fatal(err)
 		}
 		testkit.Eventually(t, "the program ends while its supervisor is stopped", func() bool {
-			return len(alive(m)) == 0 && time.Since(begun) > time.Second
+			return len(alive(m)) == 0 && time.Since(begun) > limit
 		})
 		if got := stateOf(t, p.PID()); got != "T (stopped)" {
 			t.Errorf("the supervisor is %s, want T (stopped)", got)
 		}
 		p.Signal(syscall.SIGCONT)
 		ended(t, p.Wait(), result.Exited, 3, "begun\n")
+	})
+}
+
+// TestEndAfterItsTime: what ends by itself after its time, while the supervisor is
+// stopped, has passed its limit all the same.
+func TestEndAfterItsTime(t *testing.T) {
+	testkit.Each(t, func(t *testing.T, who testkit.Who) {
+		m, dir := mark(t), testkit.Dir(t)
+		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "1s", "-v", dir+":/data",
+			"--", "sh", "-c", acknowledged+"until [ -e /data/end ]; do sleep 0.01; done; exit 3", m)
+		p.WaitLine("begun")
+		begun := time.Now()
+		p.Signal(syscall.SIGSTOP)
+		testkit.Eventually(t, "the end of its time", func() bool { return time.Since(begun) > 1100*time.Millisecond })
+		if err := os.WriteFile(filepath.Join(dir, "end"), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		testkit.Eventually(t, "the program's end", func() bool { return len(alive(m)) == 0 })
+		p.Signal(syscall.SIGCONT)
+		ended(t, p.Wait(), result.Timeout, 124, "begun\n")
 	})
 }
 

@@ -42,7 +42,8 @@ func TestThreadsWithoutTheFirst(t *testing.T) {
 func TestThreadsInARelay(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		checkMemory(t, who, tree(t, who, "--memory 48m --timeout 60s", "relay 100"), 48<<20)
-		timedOut(t, tree(t, who, "--memory 48m --timeout 1s", "relay 20"), 1000, "")
+		// The kernel frees what it had for threads that are gone when it comes to it, later on a busy host.
+		timedOut(t, tree(t, who, "--memory 96m --timeout 1s", "relay 20"), 1000, "")
 	})
 }
 

@@ -36,6 +36,7 @@ func (b *box) exited(status unix.WaitStatus, usage unix.Rusage) {
 	report(b.control, &wire.Report{
 		Type:     wire.TypeExited,
 		Status:   uint32(status),
+		At:       uint64(time.Now().UnixNano()),
 		UserUS:   micros(usage.Utime),
 		SystemUS: micros(usage.Stime),
 	}, nil)

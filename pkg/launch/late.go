@@ -29,6 +29,10 @@ func (s *session) overdue(now time.Time) bool {
 	return !s.started.IsZero() && now.Sub(s.started) >= s.box.Timeout
 }
 
+// soon is how long a limit that has been passed waits for the same word: what the
+// program has left behind goes on meanwhile, and no cgroup may hold it.
+const soon = 100 * time.Millisecond
+
 // expired says whether there is nothing more to wait for.
 func (s *session) expired() bool {
 	switch {
@@ -42,7 +46,7 @@ func (s *session) expired() bool {
 			s.kill(result.Failed)
 		}
 	default:
-		s.hear()
+		s.hear(lateTime)
 		s.kill(result.Timeout)
 	}
 	return s.stuck
@@ -54,7 +58,7 @@ func (s *session) seen(cause result.Outcome) {
 		s.lose(errBusy)
 		return
 	}
-	s.hear()
+	s.hear(soon)
 	if s.overdue(time.Now()) {
 		// A look that was held up because we were stopped says nothing about
 		// the program.
@@ -68,11 +72,11 @@ func (s *session) seen(cause result.Outcome) {
 // fires: what ended in its time would be told as ended by us. That there is such a word
 // to come is the kernel's to say. An init that is starved by what the program has left
 // behind, or taken over, gains the time that its own clock gives it, and no more.
-func (s *session) hear() {
+func (s *session) hear(most time.Duration) {
 	if s.started.IsZero() || !s.dead() {
 		return
 	}
-	late := time.NewTimer(lateTime)
+	late := time.NewTimer(most)
 	defer late.Stop()
 	for s.exited == nil && s.failed == nil && s.cause == "" && s.events != nil {
 		select {

@@ -172,11 +172,22 @@ func (s *session) watchAnew() error {
 	w := newWatchdog(s.box)
 	w.owned = s.end.Owned
 	if s.box.programWaits() { // else it has used nothing that one made for its run does not
-		w.before = s.watch.before
+		s.keepBaseline(w)
 		w.leaveOut(s.pid, released)
 		s.waits.used = w.base
 	}
 	s.watch.stop()
 	s.watch = w
 	return w.start(s.pid)
+}
+
+// keepBaseline has what an interpreter's sockets hold count as its own, and not as what
+// the host had before. One that has none begins as a new sandbox does: all that others
+// have taken while it waited would be laid to its charge. Locks are few enough to be
+// counted where the host's slabs have grown.
+func (s *session) keepBaseline(w *watchdog) {
+	if c, ok := countsIn(s.watch.tree(s.pid).net()); !ok || c.used != 0 {
+		w.before.udp, w.before.tcp = s.watch.before.udp, s.watch.before.tcp
+	}
+	w.before.slabs = s.watch.before.slabs
 }

@@ -77,11 +77,13 @@ type session struct {
 	started time.Time
 	cause   result.Outcome // why we killed it, "" when we did not
 	exited  *wire.Report
-	late    bool         // exited came after we had killed
-	failed  *wire.Report // Failed or NotStarted
-	broken  error        // init broke the protocol, or a read-back differs
-	timer   *time.Timer  // set-up, then the program's time, then the kill's
-	stuck   bool         // killed, and not dead within reapTime
+	late    bool // exited came after we had killed
+
+	exitedAt time.Time    // when init saw that end
+	failed   *wire.Report // Failed or NotStarted
+	broken   error        // init broke the protocol, or a read-back differs
+	timer    *time.Timer  // set-up, then the program's time, then the kill's
+	stuck    bool         // killed, and not dead within reapTime
 }
 
 // start makes the pipes and sends init its plan.
@@ -179,7 +181,7 @@ func (s *session) supervise(ctx context.Context) {
 		case w, ok := <-s.box.Resize:
 			s.resize(w, ok)
 		case <-s.done:
-			s.hear()
+			s.hear(lateTime)
 			s.kill(result.Canceled)
 			s.done = nil
 		case r := <-s.waits.release:
@@ -227,6 +229,7 @@ func (s *session) handle(m message) bool {
 		// What ends after we killed says nothing about itself: init or a
 		// timeout(1) inside may still report the death of the other's child.
 		s.exited, s.late = m.report, s.cause != ""
+		s.exitedAt = between(s.started, time.Unix(0, int64(m.report.At)), time.Now())
 	case wire.TypeNetwork:
 		if err := s.connect(&m); err != nil {
 			s.abort(err)

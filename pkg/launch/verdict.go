@@ -34,6 +34,10 @@ func (s *session) verdict() {
 	case s.cause != "" && !s.itself():
 		e.Outcome = s.cause
 		e.Signal = int(unix.SIGKILL)
+	case s.itself() && s.overdue(s.exitedAt):
+		// By itself, but after its time: our clock was held up, or we were stopped.
+		e.Outcome = result.Timeout
+		e.Signal = int(unix.SIGKILL)
 	case s.exited != nil:
 		s.ended(unix.WaitStatus(s.exited.Status))
 	case s.overdue(s.started.Add(e.Wall)):

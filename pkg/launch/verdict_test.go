@@ -54,6 +54,10 @@ func TestVerdict(t *testing.T) {
 		{name: "init's own clock does not hide out of memory", s: session{started: now}, wall: time.Hour, oom: 1, outcome: result.Memory, signal: 9},
 		{name: "init killed just in time", s: session{started: now}, wall: time.Minute - 1, outcome: result.Failed, message: "the sandbox's init ended without a word"},
 		{name: "ended by itself while we were stopped", s: session{started: now, exited: exited(0)}, wall: time.Hour, outcome: result.Exited},
+		{name: "ended by itself at the last moment", s: session{started: now, exited: exited(3 << 8), exitedAt: now.Add(time.Minute - 1)}, wall: time.Hour, outcome: result.Exited, code: 3},
+		{name: "ended by itself after its time", s: session{started: now, exited: exited(0), exitedAt: now.Add(time.Minute)}, wall: time.Hour, outcome: result.Timeout, signal: 9},
+		{name: "ended by itself after its time, heard when the clock fired", s: session{started: now, cause: result.Timeout, exited: exited(0), exitedAt: now.Add(time.Hour)}, outcome: result.Timeout, signal: 9},
+		{name: "canceled after its own end", s: session{started: now, cause: result.Canceled, exited: exited(0), exitedAt: now.Add(time.Second)}, outcome: result.Exited},
 		{name: "read-back differs", s: session{started: now, broken: errors.New("Seccomp is 0"), exited: exited(0)}, outcome: result.Failed, message: "the sandbox was stopped: Seccomp is 0"},
 		{name: "set-up hangs", s: session{cause: result.Failed}, outcome: result.Failed, message: "setting up the sandbox took more than 30s"},
 	} {

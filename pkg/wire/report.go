@@ -44,7 +44,7 @@ type Report struct {
 	UserUS   uint64 // Exited: CPU time of the program and the children it waited for
 	SystemUS uint64
 
-	At uint64 // Executes: when, in ns of the clock on the wall
+	At uint64 // Executes, Exited: when, in ns of the clock on the wall
 }
 
 // Encode is the body of a report frame.
