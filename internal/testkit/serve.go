@@ -29,10 +29,15 @@ func NothingLeft(t *testing.T, f func()) {
 	if l, err := net.Listen("tcp4", "127.0.0.1:0"); err == nil {
 		l.Close() // what the runtime opens once is not ours
 	}
+	// What earlier tests have let go of is closed by the collector, when it comes to it.
+	runtime.GC()
+	runtime.GC()
 	goroutines, files := runtime.NumGoroutine(), descriptors(t)
 	f()
 	Eventually(t, "all goroutines end", func() bool { return runtime.NumGoroutine() <= goroutines })
-	Eventually(t, "all descriptors are closed", func() bool { return slices.Equal(descriptors(t), files) })
+	Eventually(t, "all descriptors are closed", func() bool {
+		return !slices.ContainsFunc(descriptors(t), func(fd string) bool { return !slices.Contains(files, fd) })
+	})
 }
 
 func descriptors(t testing.TB) []string {

@@ -77,8 +77,10 @@ func (s *still) holds() bool {
 	return same
 }
 
-// clocksOf asks all processes, none where it cannot be certain of that. Each is asked
-// before its children are listed, so that who makes another later has moved on.
+// clocksOf asks all processes that it is told of, none where it cannot ask one. Each is
+// asked before its children are listed, so that who makes another later has moved on. A
+// list can lack a child whose sibling is reaped at that moment (proc_pid_children(5)):
+// what that one does alone is seen once a second.
 func clocksOf(init int) (list []clock) {
 	pids := []int{init}
 	for i := 0; i < len(pids); i++ {
