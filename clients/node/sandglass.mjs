@@ -10,8 +10,8 @@
 // A Session is one `sandglass session` process; many runs may be under way in it.
 // Every run has a sandbox of its own. The program's own end, its timeout and its
 // death out of memory are results; what sandglass itself refuses or cannot do is a
-// SandglassError. A Session that is forgotten is closed, and one that is left open ends
-// when the process does.
+// SandglassError. A Session that is forgotten, and of which nobody has a run or waits for
+// one, is closed; one that is left open ends when the process does.
 //
 // Text that a model wrote belongs into code, stdin, files and args. file, a file's
 // source, artifactsDir and options name things of the host's and are the caller's
@@ -181,34 +181,47 @@ const HINTS = [
   [/^did you mean --([a-z-]+)\?$/, (_, flag) => `did you mean ${camel(flag)}?`],
   [/^leave --([a-z-]+)(?: none)? out(:.*|)$/, (_, flag, why) => `leave ${camel(flag)} out${why}`],
   [/^leave --([a-z-]+) out, or (--.+)$/, (_, flag, other) => `leave ${camel(flag)} out, or ${hint(other)}`],
-  [/^([a-z][a-z', ]*: )((?:-|sandglass run ).+)$/, (_, why, line) => why + hint(line)],
+  [/^(?!sandglass run )([a-z][a-z', ]*: )((?:-|sandglass run ).+)$/, (_, why, line) => why + hint(line)],
   [/^sandglass run \S+ &$/, () => 'submit({ ... })'],
   [/^sandglass [a-z]+ --help$/, (line) => line, SHELL],
   [/^echo '(.+)' \| sandglass run - --lang (\S+)$/, (_, code, lang) => `code: '${code}', lang: '${lang}'`],
   [/^(.+); sandglass run --cgroup-parent (\S+) script\.py$/, (_, line, path) => `${line}   # and then Session.start({ cgroupParent: '${path}' })`, SHELL],
-  [/^(.+ )sandglass run (?:--\S+ \S+ )*(?:script\.py|FILE)\b(.*)$/, (_, line, rest) => `${line}node script.mjs${rest}`, SHELL],
+  [/^((?:PATH=|setpriv |sudo |systemd-run |unshare )(?:.+ )?)sandglass run (?:--\S+ \S+ )*(?:script\.py|FILE)\b(.*)$/, (_, line, rest) => `${line}node script.mjs${rest}`, SHELL],
 ]
 const SHORT = { '-c': 'code', '-e': 'env', '-i': 'stdin', '-m': 'memory', '-u': 'user', '-v': 'volume', '-w': 'workdir', '--out': 'artifactsDir' }
 const SWITCHES = ['stdin', 'force', 'pty', 'explainDenials', 'readOnly']
 
-// A hint of the command line's in this library's words, where it is about flags.
+// A hint of the command line's in this library's words, where it is about flags. It repeats
+// arguments that a model chose: whatever they are, the refusal or the result has to arrive.
 function hint(line) {
-  const [, body, note = ''] = /^(.*?)(\s+#.*)?$/s.exec(line)
-  const [pattern, to, shell] = HINTS.find(([pattern]) => pattern.test(body)) ?? []
-  const text = pattern ? body.replace(pattern, to) : asFields(body)
-  return text && !shell ? text + note.replace('#', '//') : (text || body) + note
+  try {
+    const at = line.lastIndexOf('   # ') // inside of quotes it leaves one open, which stays as it is
+    const [body, note] = at < 0 ? [line, ''] : [line.slice(0, at), line.slice(at)]
+    const [pattern, to, shell] = HINTS.find(([pattern]) => pattern.test(body)) ?? []
+    const text = pattern ? body.replace(pattern, to) : asFields(body)
+    return text && !shell ? text + note.replace('#', '//') : (text || body) + note
+  } catch {
+    return line
+  }
 }
 
-// The words of a line of shell: quotes and backslashes, and nothing else.
-const shellWords = (line) => [...line.matchAll(/(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+/g)]
-  .map(([word]) => word.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/g, (_, single, double, one) => single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? one))
+const WORD = /(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+/g
+const unquoted = (word) => word.replace(/'([^']*)'|"((?:[^"\\]|\\.)*)"|\\(.)/g,
+  (_, single, double, one) => single ?? double?.replace(/\\(["\\$`])/g, '$1') ?? one)
+
+// The words of a line of shell. What our own text has and no argument, which comes in
+// single quotes, begins with a NUL: an open < and a variable.
+function shellWords(line) {
+  if (line.includes('\0') || line.replace(WORD, '').trim()) throw new Error('no line of shell')
+  return (line.match(WORD) ?? []).map((word) => (/^(<|"\$)/.test(word) ? '\0' : '') + unquoted(word))
+}
 
 // Flags, or a line that begins with sandglass run, as fields; empty for anything else.
 function asFields(line) {
   const whole = line.startsWith('sandglass run ')
-  if (line.includes("$'")) return '' // a word that only a shell can say
+  if ((!whole && !line.startsWith('-')) || line.includes("$'")) return '' // a word that only a shell can say
   const words = shellWords(line).slice(whole ? 2 : 0)
-  const got = {}
+  const got = Object.create(null)
   while (words[0]?.startsWith('-') && words[0] !== '--') {
     const [flag, inline] = words.shift().split(/=(.*)/s)
     if (!flag.startsWith('--') && !(flag in SHORT)) return ''
@@ -230,13 +243,17 @@ function asFields(line) {
 
 // What follows the flags of a run: a command, a file, or an image with a command.
 function program(words, got) {
-  const from = words.findIndex((word) => word.startsWith('<'))
-  if (from >= 0) got.stdin = [words[from].slice(1) || words[from + 1]]
+  const from = words.findIndex((word) => word.startsWith('\0<'))
+  if (from >= 0) {
+    const name = words[from].slice(2) || words[from + 1]
+    if (!name) throw new Error('no line of shell')
+    got.stdin = [name]
+  }
   const [first, ...rest] = from < 0 ? words : words.slice(0, from)
   if (first === '--') {
     got.command = rest
   } else if (first !== undefined) {
-    const file = got.lang || got.venv || first === 'FILE' || first.endsWith('.py')
+    const file = got.lang || got.venv || got.image || first === 'FILE' || first.startsWith('/') || first.endsWith('.py')
     got[file ? 'file' : 'image'] = [first]
     if (rest.length) got[file ? 'args' : 'command'] = rest
   }
@@ -255,8 +272,8 @@ function value(name, values) {
 
 // A word of a shell's, in which hints have these two of its variables.
 function literal(word) {
-  if (word === '$(id -u)') return 'process.getuid()'
-  if (word.startsWith('$PWD')) return ['process.cwd()', ...(word.length > 4 ? [literal(word.slice(4))] : [])].join(' + ')
+  if (word === '\0$(id -u)') return 'process.getuid()'
+  if (word.startsWith('\0$PWD')) return ['process.cwd()', ...(word.length > 5 ? [literal(word.slice(5))] : [])].join(' + ')
   return `'${word.replace(/[\\']/g, '\\$&')}'`
 }
 
@@ -439,8 +456,8 @@ class Lines {
   }
 }
 
-/** One run: its output with for await, if it was submitted with stream: true, and then its result. */
-export class Run {
+// A run as its session knows it. Who waits for it hangs on it, and with that the Session, which it has not itself.
+class Going {
   #core
   #pieces = []
   #waiting = 0
@@ -454,22 +471,17 @@ export class Run {
   #taken = { pieces: 0, bytes: 0 } // and not yet told to the session
   #full = 0 // since when nothing was taken
   #givenUp = false
-  #session // which is not closed as forgotten while there is a run of it
-  static patience = PATIENCE_MS
 
-  constructor(core, id, stream, session) {
+  constructor(core, id, stream) {
     this.#core = core
-    this.#session = session
     this.id = id
     this.#stream = stream
     const { features, limits } = core.hello
     if (stream && features.includes('window')) this.#window = { bytes: Math.min(limits.window_bytes, MAX_WAITING), pieces: limits.window_pieces }
   }
 
-  /** @internal */
   get held() { return { bytes: this.#waiting + this.#taken.bytes, pieces: this.#pieces.length + this.#taken.pieces } }
 
-  /** @internal */
   get window() { return this.#window?.bytes }
 
   // Room is given back some at a time: a line for each piece would cost more than the piece.
@@ -484,14 +496,12 @@ export class Run {
 
   get done() { return this.#reply !== undefined || this.#failure !== undefined }
 
-  /** End the run; result() then rejects with Canceled, unless the program was quicker. What it writes from now on is dropped. */
   cancel() {
     this.#dropping = true
     this.#core.flow()
     if (!this.done) this.#core.cancel(this.id)
   }
 
-  /** The result, when the run has ended; output that nobody took is dropped. */
   async result() {
     this.drop()
     while (!this.done) await this.#change()
@@ -508,13 +518,9 @@ export class Run {
       { result, exitCode: result?.exitCode, hints: ['take it at once, or do without stream and onOutput'] })
   }
 
-  [Symbol.asyncIterator]() {
-    if (!this.#stream) throw new RequestError('the run was not submitted with stream: true: its output is in its result')
-    return this.#iterate()
-  }
+  get streams() { return this.#stream }
 
-  // Leaving the loop before the end cancels the run: nobody takes its output.
-  async *#iterate() {
+  async *pieces() {
     let whole = false
     try {
       for (;;) {
@@ -543,10 +549,8 @@ export class Run {
 
   #changed() { for (const wake of this.#wake.splice(0)) wake() }
 
-  /** @internal */
   get full() { return !this.#window && this.#waiting >= MAX_WAITING && !this.#dropping } // a window bounds what comes
 
-  /** @internal */
   stuck() {
     if (!this.full) return
     const now = performance.now()
@@ -557,7 +561,6 @@ export class Run {
     this.#changed()
   }
 
-  /** @internal */
   drop() {
     this.#dropping = true
     this.#give(this.#pieces.length, this.#waiting)
@@ -566,13 +569,11 @@ export class Run {
     this.#core.flow()
   }
 
-  /** @internal */
   abandon() {
     this.drop()
     this.cancel()
   }
 
-  /** @internal */
   put(piece) {
     if (this.#dropping) return this.#give(1, piece.data.length)
     this.#pieces.push(piece)
@@ -580,7 +581,6 @@ export class Run {
     this.#changed()
   }
 
-  /** @internal */
   heed(signal) {
     if (!signal) return
     if (signal.aborted) return this.cancel() // since the request was written
@@ -589,12 +589,59 @@ export class Run {
     this.#forget = () => signal.removeEventListener('abort', abort)
   }
 
-  /** @internal */
   end(reply, failure) {
     this.#reply = reply
     this.#failure = failure
     this.#forget?.()
     this.#changed()
+  }
+}
+
+/** One run: its output with for await, if it was submitted with stream: true, and then its result. */
+export class Run {
+  #going
+  #session // which is not closed as forgotten while somebody has a run of it, or waits for one
+  static patience = PATIENCE_MS
+
+  /** @internal */
+  constructor(going, session) {
+    this.#going = going
+    this.#session = session
+    this.id = going.id
+  }
+
+  /** @internal */
+  get waiting() {
+    const { full, held, window } = this.#going
+    return { full, ...held, window }
+  }
+
+  get done() { return this.#going.done }
+
+  /** End the run; result() then rejects with Canceled, unless the program was quicker. What it writes from now on is dropped. */
+  cancel() { this.#going.cancel() }
+
+  /** The result, when the run has ended; output that nobody took is dropped. */
+  async result() {
+    try {
+      return await this.#going.result()
+    } finally {
+      this.#session // until here
+    }
+  }
+
+  [Symbol.asyncIterator]() {
+    if (!this.#going.streams) throw new RequestError('the run was not submitted with stream: true: its output is in its result')
+    return this.#iterate()
+  }
+
+  // Leaving the loop before the end cancels the run: nobody takes its output.
+  async *#iterate() {
+    try {
+      yield* this.#going.pieces()
+    } finally {
+      this.#session // until here
+    }
   }
 }
 
@@ -749,9 +796,9 @@ class Core {
     this.#child.stdout?.resume() // to its end, or there is no close
   }
 
-  async submit(fields, stream, session) {
+  async submit(fields, stream) {
     const id = String(++this.#next)
-    const run = new Run(this, id, Boolean(stream), session)
+    const run = new Going(this, id, Boolean(stream))
     const line = JSON.stringify({ type: 'run', id, ...fields, output: stream ? 'stream' : 'collect', window: run.window })
     const length = Buffer.byteLength(line)
     if (length > this.hello.limits.line_bytes) {
@@ -833,15 +880,15 @@ export class Session {
     const { stream = false, signal, onOutput, ...what } = given('what submit() takes', fields)
     need('stream', stream, isFlag, 'true or false')
     if (onOutput) throw new RequestError('onOutput is for run()', { hints: ['submit({ stream: true }), and for await of what it gives'] })
-    return this.#submit(what, stream, signal)
+    return new Run(await this.#submit(what, stream, signal), this)
   }
 
   async #submit(what, stream, signal) {
     if (signal !== undefined) need('signal', signal, (v) => typeof v?.throwIfAborted === 'function', 'an AbortSignal')
     signal?.throwIfAborted()
-    const run = await this.#core.submit(request(what), stream, this)
-    run.heed(signal)
-    return run
+    const going = await this.#core.submit(request(what), stream)
+    going.heed(signal)
+    return going
   }
 
   /**
@@ -858,7 +905,7 @@ export class Session {
     if (onOutput !== undefined) need('onOutput', onOutput, (v) => typeof v === 'function', 'a function')
     const run = await this.#submit(what, Boolean(onOutput), signal)
     try {
-      if (onOutput) for await (const piece of run) await onOutput(piece)
+      if (onOutput) for await (const piece of run.pieces()) await onOutput(piece)
       return await run.result()
     } catch (e) {
       run.abandon()

@@ -226,6 +226,59 @@ test('hints are in the words of this library', async () => {
   for (const { node } of rows) if (/^[a-zA-Z]+: /.test(node)) new Function(`run({ ${node}\n})`) // can be pasted
 })
 
+// The hints of a refusal in a session.
+async function hinted(t, hints) {
+  const path = fake(`echo '${hello}'; read x; cat "$0.reply"; exec cat >/dev/null\n`)
+  writeFileSync(path + '.reply', JSON.stringify({ type: 'error', id: '1', code: 'refused', error: 'no', hints }) + '\n')
+  const box = await session({ binary: path })
+  t.after(() => box.close())
+  const e = await box.run({ command: ['true'] }).then(() => assert.fail('a result'), (e) => e)
+  assert.ok(e instanceof sandglass.Refused, e.stack)
+  return e.hints
+}
+
+// An argument that a model chose is never taken for a part of our own line, and no hint costs the refusal that it came with.
+test('hints that repeat a request', async (t) => {
+  const rows = [
+    ["sandglass run --lang go x.go '<'   # says what language it is", "lang: 'go', file: 'x.go', args: ['<']   // says what language it is"],
+    ["sandglass run --image python /data/tool '<'   # a copy", "image: 'python', file: '/data/tool', args: ['<']   // a copy"],
+    ["sandglass run /data/tool '<' x   # a copy", "file: '/data/tool', args: ['<', 'x']   // a copy"],
+    ["sandglass run -v /srv:/task -- go run /task/x.go '<b>'", "volume: '/srv:/task', command: ['go', 'run', '/task/x.go', '<b>']"],
+    ["sandglass run --lang go x.go '$PWD/x' '$(id -u)'", "lang: 'go', file: 'x.go', args: ['$PWD/x', '$(id -u)']"],
+    ["sandglass run --lang go x.go 'a   # b'   # c", "lang: 'go', file: 'x.go', args: ['a   # b']   // c"],
+    ["sandglass run --lang go x.go 'a   # b'"],
+    ['sandglass run x: -v b', "image: 'x:', command: ['-v', 'b']"],
+    ["sandglass run --lang go x.go 'a sandglass run FILE b'", "lang: 'go', file: 'x.go', args: ['a sandglass run FILE b']"],
+    ["ls -ld -- '/a sandglass run FILE; sandglass run --cgroup-parent x script.py'"],
+    ['sandglass run -- COMMAND <'],
+    ['sandglass run --constructor'],
+    ['--constructor x', "constructor: 'x'"],
+    ['--__proto__ x', "__proto__: 'x'"],
+    ["sandglass run --lang 'go"],
+    ['sandglass run "'],
+    ['sandglass run a\0<'],
+    ['-v'],
+    [''],
+  ]
+  assert.deepEqual(await hinted(t, rows.map(([hint]) => hint)), rows.map(([hint, said]) => said ?? hint))
+  const parts = ["'", '"', '\\', '<', ' ', '-- ', '-e ', '--lang ', '$PWD', '#', '   # ', '=', '.py', 'x: ', '\n']
+  let seed = 1
+  const part = () => parts[(seed = (seed * 48271) % 2147483647) % parts.length]
+  const lines = [...Array(2000)].flatMap(() => {
+    const line = [...Array(12)].map(part).join('')
+    return [line, 'sandglass run ' + line, 'why: --' + line]
+  })
+  const said = await hinted(t, lines)
+  assert.deepEqual([said.length, said.filter((hint) => typeof hint !== 'string')], [lines.length, []])
+})
+
+// They cost what their length is, and not its square, which is ten minutes and more.
+test('long hints', { timeout: 60_000 }, async (t) => {
+  const hints = ['sandglass run x' + ' '.repeat(400_000) + 'y', ' '.repeat(400_000), '   # '.repeat(100_000), 'sandglass run ' + 'a: '.repeat(100_000),
+    'sandglass run '.repeat(30_000), "'".repeat(399_999), 'sandglass run -- ' + ' <a'.repeat(100_000)]
+  assert.equal((await hinted(t, hints)).length, hints.length)
+})
+
 test('hints of results and refusals', async () => {
   const hinted = async (error, hints, request) => {
     const r = await box.run(request)
@@ -343,7 +396,7 @@ test('output that nobody takes', async () => {
 
 // Whether as much waits as may: the next piece may be too large for the rest.
 async function filled(run) {
-  const full = () => run.full || (run.window && (run.held.bytes > (8 << 20) - (64 << 10) || run.held.pieces >= 1024))
+  const full = ({ full, window, bytes, pieces } = run.waiting) => full || (window && (bytes > (8 << 20) - (64 << 10) || pieces >= 1024))
   while (!full()) await new Promise((later) => setTimeout(later, 10))
 }
 
@@ -411,7 +464,7 @@ test('a stream that is left, or that nobody reads, holds up nobody for long wher
   sandglass.Run.patience = 500
   const [run, pieces] = await flooded(box)
   await new Promise((later) => setTimeout(later, 2000))
-  assert.ok(run.full) // alone it may wait
+  assert.ok(run.waiting.full) // alone it may wait
   await answers(box)
   const nobody = (e) => e instanceof sandglass.Canceled && e.message.startsWith('nobody took')
   await assert.rejects(async () => { while (!(await pieces.next()).done); }, nobody)
@@ -457,6 +510,19 @@ const looks = setInterval(gc, 10)
 await use()
 process.stdout.write(await (${said})(await open(${JSON.stringify(path)} + '.code')))
 clearInterval(looks)`), 'hi\n0\n')
+  // One that nobody has or waits for holds nothing: it is cancelled.
+  assert.equal(node(`await run(['sleep', '1000'], { timeout: '1h' })
+process.stdout.write(await (${said})(await open(${JSON.stringify(path)} + '.code')))
+clearInterval(looks)`), '0\n')
+  // One that somebody waits for, in whatever way, does.
+  assert.equal(node(`const echo = { command: ['sh', '-c', 'sleep 0.3; echo hi'] }
+const text = async (pieces) => { let all = ''; for await (const { text } of pieces) all += text; return all }
+const got = [start().then((box) => box.run(echo)), run(echo.command).then((run) => run.result()), run(echo.command, { stream: true }).then(text)]
+const [one, two, three] = await Promise.all(got)
+process.stdout.write(one.stdout + two.stdout + three)
+const codes = await open(${JSON.stringify(path)} + '.code')
+for (let all = ''; all.length < 6;) all += await (${said})(codes)
+clearInterval(looks)`), 'hi\nhi\nhi\n')
   const ended = said(codes)
   assert.equal(node(`for await (const piece of await run(['sh', '-c', 'echo here; sleep 1000'], { stream: true, timeout: '1h' })) {
   process.stdout.write(piece.text, () => process.exit())

@@ -276,37 +276,51 @@ _HINTS: Sequence[Tuple[str, Callable[[re.Match[str]], str]]] = (
     (r"did you mean --([a-z-]+)\?", lambda m: "did you mean %s?" % _name(m[1])),
     (r"leave --([a-z-]+)(?: none)? out(:.*|)", lambda m: "leave %s out%s" % (_name(m[1]), m[2])),
     (r"(leave --[a-z-]+ out, or )(--.+)", lambda m: "leave %s out, or %s" % (_name(m[1].split()[1][2:]), _hint(m[2]))),
-    (r"([a-z][a-z', ]*: )((?:-|sandglass run ).+)", lambda m: m[1] + _hint(m[2])),
+    (r"(?!sandglass run )([a-z][a-z', ]*: )((?:-|sandglass run ).+)", lambda m: m[1] + _hint(m[2])),
     (r"sandglass run \S+ &", lambda m: "submit(...)"),
     (r"sandglass [a-z]+ --help", lambda m: m[0]),
     (r"echo '(.+)' \| sandglass run - --lang (\S+)", lambda m: "code=%s, lang=%s" % (_text(m[1]), _text(m[2]))),
     (r"(.+); sandglass run --cgroup-parent (\S+) script\.py", lambda m: '%s   # and then Session(cgroup_parent="%s")' % (m[1], m[2])),
-    (r"(.+ )sandglass run (?:--\S+ \S+ )*(?:script\.py|FILE)\b(.*)", lambda m: "%spython3 script.py%s" % (m[1], m[2])),
+    (r"((?:PATH=|setpriv |sudo |systemd-run |unshare )(?:.+ )?)sandglass run (?:--\S+ \S+ )*(?:script\.py|FILE)\b(.*)", lambda m: "%spython3 script.py%s" % (m[1], m[2])),
 )
 _SHORT = {"-c": "code", "-e": "env", "-i": "stdin", "-m": "memory", "-u": "user", "-v": "volume", "-w": "workdir", "--out": "artifacts_dir"}
 _SWITCHES = ("stdin", "force", "pty", "explain_denials", "read_only")
 
 
 def _hint(hint: str) -> str:
-    """A hint of the command line's in this library's words, where it is about flags."""
-    m = re.fullmatch(r"(.*?)(\s+#.*)?", hint)
-    body, note = (m[1], m[2] or "") if m else (hint, "")
-    for pattern, to in _HINTS:
-        m = re.fullmatch(pattern, body)
-        if m:
-            return to(m) + note
-    return (_arguments(body) or body) + note
+    """A hint of the command line's in this library's words, where it is about flags. It repeats
+    arguments that a model chose: whatever they are, the refusal or the result has to arrive."""
+    try:
+        body, mark, note = hint.rpartition("   # ")  # inside of quotes it leaves one open, which stays as it is
+        if not mark:
+            body, note = hint, ""
+        for pattern, to in _HINTS:
+            m = re.fullmatch(pattern, body)
+            if m:
+                return to(m) + mark + note
+        return (_arguments(body) or body) + mark + note
+    except Exception:
+        return hint
+
+
+_WORD = re.compile(r"""(?:[^\s'"\\]|\\.|'[^']*'|"(?:[^"\\]|\\.)*")+""")
+
+
+def _shell_words(line: str) -> List[str]:
+    """The words of a line of shell. What our own text has and no argument, which comes in
+    single quotes, begins with a NUL: an open < and a variable."""
+    words = ["\0" * m[0].startswith(("<", '"$')) + shlex.split(m[0])[0] for m in _WORD.finditer(line)]
+    if "\0" in line or _WORD.sub("", line).strip():
+        raise ValueError("no line of shell")
+    return words
 
 
 def _arguments(line: str) -> str:
     """Flags, or a line that begins with sandglass run, as arguments; empty for anything else."""
     whole = line.startswith("sandglass run ")
-    try:
-        words = shlex.split(line)[2 if whole else 0:]
-    except ValueError:
+    if not whole and not line.startswith("-") or "$'" in line:  # a word that only a shell can say
         return ""
-    if "$'" in line:  # a word that only a shell can say
-        return ""
+    words = _shell_words(line)[2 if whole else 0:]
     got: Dict[str, List[str]] = {}
     while words and words[0].startswith("-") and words[0] != "--":
         flag, has, value = words.pop(0).partition("=")
@@ -332,13 +346,13 @@ def _arguments(line: str) -> str:
 def _program(words: List[str], got: Dict[str, List[str]]) -> None:
     """What follows the flags of a run: a command, a file, or an image with a command."""
     for n, word in enumerate(words):
-        if word.startswith("<"):
-            got["stdin"] = [word[1:] or words[n + 1]]
+        if word.startswith("\0<"):
+            got["stdin"] = [word[2:] or words[n + 1]]
             del words[n:]
             break
     if words and words[0] == "--":
         got["command"] = words[1:]
-    elif words and ("lang" in got or "venv" in got or words[0] == "FILE" or words[0].endswith(".py")):
+    elif words and (any(k in got for k in ("lang", "venv", "image")) or words[0] == "FILE" or words[0].startswith("/") or words[0].endswith(".py")):
         got["file"] = words[:1]
         if words[1:]:
             got["args"] = words[1:]
@@ -364,10 +378,10 @@ def _value(name: str, values: List[str]) -> str:
 
 def _text(word: str) -> str:
     """A word of a shell's, in which hints have these two of its variables."""
-    if word == "$(id -u)":
+    if word == "\0$(id -u)":
         return "os.getuid()"
-    if word.startswith("$PWD"):
-        return " + ".join(["os.getcwd()"] + ([_text(word[4:])] if word[4:] else []))
+    if word.startswith("\0$PWD"):
+        return " + ".join(["os.getcwd()"] + ([_text(word[5:])] if word[5:] else []))
     return json.dumps(word, ensure_ascii=False)
 
 
@@ -773,6 +787,7 @@ class _Start:
     def __init__(self) -> None:
         self.over = threading.Event()
         self.given_up = False
+        self.waiting = 0  # calls of AsyncSession.start()
 
     def give_up(self) -> None:
         self.given_up = True
@@ -796,6 +811,8 @@ class _Core:
         self._requests: queue.SimpleQueue[Optional[bytes]] = queue.SimpleQueue()
         self._stderr = b""
         self._pid = os.getpid()
+        self._threads = [threading.Thread(target=f, name="sandglass " + n, daemon=True)
+                         for n, f in (("stderr", self._listen), ("requests", self._write), ("replies", self._read))]
         try:
             # A session of its own: Ctrl-C is for the caller, who cancels what it
             # wants to. It ends with its pipes, whatever becomes of the caller.
@@ -803,9 +820,7 @@ class _Core:
                                              stderr=subprocess.PIPE, close_fds=True, start_new_session=True)
         except OSError as e:
             raise NotInstalled("%s: %s" % (binary, e.strerror or e), ['Session(binary="/usr/local/bin/sandglass")']) from None
-        _cores.add(self)
-        self._threads = [threading.Thread(target=f, name="sandglass " + n, daemon=True)
-                         for n, f in (("stderr", self._listen), ("requests", self._write), ("replies", self._read))]
+        _cores.add(self)  # whole: another thread's exit may come from here on
         try:
             for t in self._threads:
                 t.start()
@@ -1023,7 +1038,7 @@ class _Core:
         try:
             self.leave()
             for t in self._threads:
-                if t.ident != threading.get_ident():
+                if t.ident not in (None, threading.get_ident()):
                     t.join(max(0.0, deadline - time.monotonic()))
         finally:
             self.kill()
@@ -1088,12 +1103,21 @@ _cores: weakref.WeakSet[_Core] = weakref.WeakSet()
 
 
 def _at_exit() -> None:
-    """No thread can be started any more, and those that there are stop behind this."""
+    """No thread can be started any more, and those that there are stop behind this. What
+    goes wrong with one session is no reason to leave the others open."""
     left, deadline = list(_cores), time.monotonic() + _END_SECONDS
-    for core in left:
-        core.leave()
-    for core in left:
-        core.close(deadline)
+    failure: Optional[BaseException] = None
+    ends: Sequence[Callable[[_Core], None]] = (lambda core: core.leave(), lambda core: core.close(deadline))
+    for end in ends:
+        for core in left:
+            try:
+                end(core)
+            except BaseException as e:
+                failure = e
+                if not isinstance(e, Exception):  # Ctrl-C: no more waiting
+                    deadline = time.monotonic()
+    if failure is not None:
+        raise failure
 
 
 atexit.register(_at_exit)
@@ -1269,20 +1293,34 @@ class AsyncSession:
                  max_queued: Optional[int] = None, env: Optional[Mapping[str, str]] = None, **defaults: Any) -> None:
         self._how = (binary, flags, max_running, max_queued, env, defaults)
         self._core: Optional[_Core] = None
+        self._starting: Optional[Tuple[_Start, asyncio.Future[_Core]]] = None
 
     async def start(self) -> AsyncSession:
         if self._core is not None:  # by start(), and async with behind it
             return self
-        # One that is cancelled meanwhile must not leave a process that nobody knows.
-        start = _Start()
-        starting = asyncio.ensure_future(asyncio.to_thread(_start, *self._how, start))
+        if self._starting is None:
+            begun = _Start()
+            self._starting = begun, asyncio.ensure_future(asyncio.to_thread(_start, *self._how, begun))
+        start, starting = self._starting
+        start.waiting += 1
         try:
-            self._core = await asyncio.shield(starting)
+            core = await asyncio.shield(starting)
         except asyncio.CancelledError:
-            start.give_up()
-            starting.add_done_callback(_leave_started)
+            # When the last is cancelled, no process that nobody knows may be left.
+            if start.waiting == 1 and self._core is None:
+                self._starting = None
+                start.give_up()
+                starting.add_done_callback(_leave_started)
             raise
-        weakref.finalize(self, self._core.forget).atexit = False  # _at_exit
+        except BaseException:
+            if self._starting == (start, starting):
+                self._starting = None  # another call may try again
+            raise
+        finally:
+            start.waiting -= 1
+        if self._core is None:
+            self._core, self._starting = core, None
+            weakref.finalize(self, core.forget).atexit = False  # _at_exit
         return self
 
     async def __aenter__(self) -> AsyncSession:

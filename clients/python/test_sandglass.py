@@ -7,12 +7,14 @@ import gc
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 import sandglass
@@ -235,6 +237,42 @@ class Runs(unittest.TestCase):
             self.assertEqual(said, r["python"])
             if re.match("[a-z_]+=", said):  # can be pasted
                 ast.parse("run(%s\n)" % said)
+
+    def test_hints_that_repeat_a_request(self):
+        """An argument that a model chose is never taken for a part of our own line, and no hint costs the refusal that it came with."""
+        for hint, said in (
+            ("sandglass run --lang go x.go '<'   # says what language it is", 'lang="go", file="x.go", args=["<"]   # says what language it is'),
+            ("sandglass run --image python /data/tool '<'   # a copy", 'image="python", file="/data/tool", args=["<"]   # a copy'),
+            ("sandglass run /data/tool '<' x   # a copy", 'file="/data/tool", args=["<", "x"]   # a copy'),
+            ("sandglass run -v /srv:/task -- go run /task/x.go '<b>'", 'volume="/srv:/task", command=["go", "run", "/task/x.go", "<b>"]'),
+            ("sandglass run --lang go x.go '$PWD/x' '$(id -u)'", 'lang="go", file="x.go", args=["$PWD/x", "$(id -u)"]'),
+            ("sandglass run --lang go x.go 'a   # b'   # c", 'lang="go", file="x.go", args=["a   # b"]   # c'),
+            ("sandglass run --lang go x.go 'a   # b'", None),
+            ("sandglass run x: -v b", 'image="x:", command=["-v", "b"]'),
+            ("sandglass run --lang go x.go 'a sandglass run FILE b'", 'lang="go", file="x.go", args=["a sandglass run FILE b"]'),
+            ("ls -ld -- '/a sandglass run FILE; sandglass run --cgroup-parent x script.py'", None),
+            ("sandglass run -- COMMAND <", None),
+            ("sandglass run --constructor", None),
+            ("--constructor x", 'constructor="x"'),
+            ("sandglass run --lang 'go", None),
+            ('sandglass run "', None),
+            ("sandglass run a\0<", None),
+            ("-v", None),
+            ("", None),
+        ):
+            self.assertEqual(sandglass._hint(hint), said or hint)
+        for n in range(2000):  # all that the words of a line can be made of
+            line = "".join(random.Random(n).choices(["'", '"', "\\", "<", " ", "-- ", "-e ", "--lang ", "$PWD", "#", "   # ", "=", ".py", "x: ", "\n"], k=12))
+            for begin in ("", "sandglass run ", "why: --"):
+                self.assertIsInstance(sandglass._hint(begin + line), str)
+
+    def test_long_hints(self):
+        """They cost what their length is, and not its square."""
+        for hint in ("sandglass run x" + " " * 400_000 + "y", " " * 400_000, "   # " * 100_000, "sandglass run " + "a: " * 100_000, "sandglass run " * 30_000,
+                     "'" * 399_999, "sandglass run -- " + " <a" * 100_000):
+            begun = time.process_time()
+            sandglass._hint(hint)
+            self.assertLess(time.process_time() - begun, 60)  # the square is ten minutes and more
 
     def test_hints_of_results(self):
         def hinted(said, hints, **request):
@@ -628,6 +666,66 @@ while kill -0 "$PPID"; do sleep 1; done
 
         asyncio.run(given_up())
         self.took_itself_down(path)
+
+    def test_starts_at_once(self):
+        """They are one start; it goes on while anybody waits for it, and one that failed is tried again."""
+        path = self.fake("echo $$ >>\"$0.began\"; test -e \"$0.not\" && exit 3; read go <\"$0.go\"; echo '%s'; exec cat" % HELLO)
+        os.mkfifo(path + ".go")
+
+        def go():
+            with open(path + ".go", "w") as f:
+                f.write("go\n")
+
+        def began():
+            with open(path + ".began") as f:
+                return len(f.readlines())
+
+        async def starts():
+            box = sandglass.AsyncSession(binary=path)
+            tasks = [asyncio.create_task(box.start()) for _ in range(3)]
+            await asyncio.sleep(0)  # all wait
+            tasks[0].cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await tasks[0]
+            await asyncio.to_thread(go)
+            self.assertEqual(await asyncio.wait_for(asyncio.gather(*tasks[1:]), 60), [box, box])
+            self.assertIs(await box.start(), box)
+            self.assertEqual(began(), 1)
+            await box.close()
+            with open(path + ".not", "w"):
+                pass
+            box = sandglass.AsyncSession(binary=path)
+            for result in await asyncio.gather(box.start(), box.start(), return_exceptions=True):
+                self.assertIsInstance(result, sandglass.ProtocolError)
+            os.remove(path + ".not")
+            await asyncio.gather(box.start(), asyncio.to_thread(go))
+            self.assertEqual(began(), 3)
+            await box.close()
+
+        asyncio.run(starts())
+
+    def test_exit_in_a_start(self):
+        """One session that cannot be closed leaves no other open, nor does one whose threads are not started yet."""
+        path = self.fake("echo '%s'; cat; echo ended >>\"$0.ended\"" % HELLO)
+        program = ("import _thread, sandglass, sys, threading\n"
+                   "begun, on = threading.Event(), threading.Event()\n"
+                   "boxes = [sandglass.Session(binary=sys.argv[1]) for _ in range(2)]\n"
+                   "class Thread(threading.Thread):\n"
+                   "    def start(self): begun.set(); on.wait()\n"
+                   "sandglass.threading.Thread = Thread\n"
+                   "_thread.start_new_thread(sandglass.Session, (), dict(binary=sys.argv[1]))\n"
+                   "begun.wait()\n"
+                   "cores = sorted(sandglass._cores, key=lambda c: c not in [b._core for b in boxes])\n"
+                   "class Broken(sandglass._Core):\n"
+                   "    def __init__(self): pass\n"
+                   "    def leave(self): raise RuntimeError('this one')\n"
+                   "    close = lambda self, deadline=None: self.leave()\n"
+                   "sandglass._cores = [Broken(), cores[2], *cores[:2]]\n")
+        p = subprocess.run([sys.executable, "-c", program, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.assertEqual(p.stderr.decode().count("RuntimeError: "), 1, p.stderr)
+        self.assertIn("this one", p.stderr.decode())
+        with open(path + ".ended") as f:
+            self.assertEqual(f.read(), "ended\n" * 2)
 
     def test_forgotten_and_does_not_end(self):
         seconds, sandglass._END_SECONDS = sandglass._END_SECONDS, 0.2

@@ -18,7 +18,7 @@ func Parse(values []string) (*List, error) {
 	}
 	if len(values) > MaxRules {
 		return nil, refuse("%d hosts are too many: at most %d", len(values), MaxRules).
-			Hint("--allow-host '*.example.org' # one rule for all names below one")
+			Hint("--allow-host '*.example.org'   # one rule for all names below one")
 	}
 	l := &List{}
 	for _, v := range values {
