@@ -542,7 +542,13 @@ var mutations = []mutation{
 	{control: "a change is not settled at once", pkg: "pkg/rootfs", fail: []string{"TestStamps"}, edits: []edit{
 		{"pkg/rootfs/host.go", "			list[i].unsettled = now ", "			_ = now "}}},
 	{control: "what fits no run gives way", pkg: "session", fail: []string{"TestWarmHostHasChanged"}, edits: []edit{
-		{"pkg/pool/fill.go", "		p.renew()\n", ""}}},
+		{"pkg/pool/fill.go", "min(p.renew(), p.refresh())", "p.refresh()"}}},
+	{control: "who asks the host holds up no other run", pkg: "pkg/pool", fail: []string{"TestHostThatDoesNotAnswer"}, edits: []edit{
+		{"pkg/pool/pool.go", "(best < 0 || p.members[best].lang == \"\" && m.lang != \"\") && m.Fits(a)", "(best < 0 || p.members[best].lang == \"\" && m.lang != \"\") && m.Fits(a) && p.fresh(m)"}}},
+	{control: "what is stale serves no run", pkg: "pkg/pool", fail: []string{"TestStaleGivesWay"}, edits: []edit{
+		{"pkg/pool/pool.go", "if m.stale = !p.fresh(m); m.stale {", "if m.stale {"}}},
+	{control: "what cannot be planned now is no reason to close", pkg: "pkg/pool", fail: []string{"TestRenew"}, edits: []edit{
+		{"pkg/pool/fill.go", "			p.doubtful(s.Lang)\n", "			p.drop(func(m *member) bool { return m.lang == s.Lang })\n			p.doubtful(s.Lang)\n"}}},
 	{control: "no text for what was killed", pkg: "session", fail: []string{"TestWarmMemberIsDying"}, edits: []edit{
 		{"pkg/launch/hold.go", "	return doomed(s.waits.proc)", "	return false"}}},
 	{control: "no text for what has a fatal signal", pkg: "pkg/launch", fail: []string{"TestDoomed", "TestSentenced"}, edits: []edit{

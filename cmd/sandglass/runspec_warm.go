@@ -31,7 +31,7 @@ func runSpec(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) {
 
 func runHeld(ctx context.Context, held *sandbox.Held, s sandbox.Spec) (res sandbox.Result, began bool, err error) {
 	p, err := sandbox.Plan(s)
-	if err != nil || !held.Fits(p) {
+	if err != nil || !held.Fits(p) || !held.Fresh() {
 		held.Close()
 		if err == nil {
 			p.Close()

@@ -28,6 +28,9 @@ type kind struct {
 	fails int // in a row
 	retry time.Time
 	told  bool
+
+	doubt  bool // whether those that wait fit any run
+	looked time.Time
 }
 
 // spare is how much longer than its age a sandbox may wait by its own clock, for
@@ -43,8 +46,7 @@ func (p *Pool) fill() {
 			p.sleep(d)
 			continue
 		}
-		p.renew()
-		next := p.refresh()
+		next := min(p.renew(), p.refresh())
 		lang, lacks, later := p.lacking()
 		if lacks {
 			if err := p.add(lang); err != nil {
@@ -157,28 +159,62 @@ func (p *Pool) drop(which func(*member) bool) int {
 	return len(gone)
 }
 
-// renew lets go of those that fit no run any more since the host has changed, after a
-// run that had none of those there were.
-func (p *Pool) renew() {
-	p.mu.Lock()
-	doubt := p.doubt
-	p.doubt = false
-	p.mu.Unlock()
-	if !doubt {
-		return
-	}
+// lookAgain is how often at most a kind is planned to see whether its sandboxes are
+// still what would be made: a run that could have none may be the only one of its sort.
+const lookAgain = 10 * time.Second
+
+// renew lets go of those that fit no run any more, after a run that should have had one
+// of them, and says when to look again.
+func (p *Pool) renew() time.Duration {
+	later := lastPause
 	for _, s := range p.c.Sizes {
-		a, err := sandbox.PlanFor(p.c.Spec, s.Lang)
-		p.drop(func(m *member) bool { return m.lang == s.Lang && (err != nil || !m.Fits(a)) })
-		if err == nil {
-			a.Close()
+		due, wait := p.due(s.Lang)
+		if !due {
+			later = min(later, wait)
+			continue
 		}
+		a, err := p.planFor(p.c.Spec, s.Lang)
+		if err != nil {
+			// A want of descriptors, say, or an interpreter that is just being upgraded:
+			// nothing else could be made now, and a run that is refused takes none.
+			p.doubtful(s.Lang)
+			later = min(later, lookAgain)
+			continue
+		}
+		p.drop(func(m *member) bool { return m.lang == s.Lang && !m.Fits(a) })
+		a.Close()
 	}
+	return later
 }
 
-// refresh lets go of one that is too old, and says when the next one is.
+// due says whether a kind is to be planned now, which is noted, and else when to ask
+// again.
+func (p *Pool) due(lang string) (bool, time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	k := p.kinds[lang]
+	if !k.doubt || p.busy() {
+		return false, lastPause // and poked
+	}
+	if wait := lookAgain - time.Since(k.looked); wait > 0 {
+		return false, wait
+	}
+	k.doubt, k.looked = false, time.Now()
+	return true, 0
+}
+
+func (p *Pool) doubtful(lang string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kinds[lang].doubt = true
+}
+
+// busy says whether there are runs that whatever is for later would take CPUs from.
+func (p *Pool) busy() bool { return p.setups > 0 || p.waiting > 0 }
+
+// refresh lets go of one that is too old or stale, and says when the next one is.
 func (p *Pool) refresh() time.Duration {
-	p.drop(func(m *member) bool { return time.Since(m.born) >= p.c.MaxAge })
+	p.drop(func(m *member) bool { return m.stale || time.Since(m.born) >= p.c.MaxAge })
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	next := p.c.MaxAge
@@ -194,7 +230,7 @@ func (p *Pool) lacking() (lang string, lacks bool, later time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	later = lastPause
-	if p.setups > 0 || p.waiting > 0 {
+	if p.busy() {
 		return "", false, later // and poked
 	}
 	full, least := true, 1.0

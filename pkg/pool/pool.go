@@ -2,7 +2,7 @@
 // serves one run and is gone: nothing is shared between two runs but the policy.
 //
 // A run gets one only if its whole policy is the one that they were made with
-// and it would be made of the same (sandbox.Held.Fits); any other is run as
+// and it would be made of the same (sandbox.Held.Fits, Fresh); any other is run as
 // sandbox.Run does, and so is each while none is ready. Result.Warm says which.
 //
 // They are made one at a time, and not while a run is being set up or waits for
@@ -44,6 +44,9 @@ type Pool struct {
 	wake  chan struct{} // has a token when the filler may have something to do
 	done  chan struct{} // closed when the filler has ended
 
+	fresh   func(*member) bool // tests have others of both
+	planFor func(sandbox.Spec, string) (*sandbox.Planned, error)
+
 	full     chan struct{} // closed when all were there at the same time
 	fullOnce sync.Once
 
@@ -56,15 +59,15 @@ type Pool struct {
 	setups  int // runs that are being set up
 	waiting int // runs that wait for their turn
 	taken   time.Time
-	doubt   bool             // whether those that wait fit any run
 	kinds   map[string]*kind // by their language
 }
 
 // member is one sandbox that waits.
 type member struct {
 	*sandbox.Held
-	lang string
-	born time.Time
+	lang  string
+	born  time.Time
+	stale bool // the host's part of it is not as it was
 }
 
 // New makes one of each kind, and goes on with the others. Where one cannot be made
@@ -86,7 +89,8 @@ func New(ctx context.Context, c Config) (*Pool, error) {
 	if err := has.holds(c); err != nil {
 		return nil, err
 	}
-	p := &Pool{c: c, frame: c.Spec.Frame(), wake: make(chan struct{}, 1), done: make(chan struct{}), full: make(chan struct{}), behind: make(chan struct{}, mostBehind)}
+	p := &Pool{c: c, frame: c.Spec.Frame(), wake: make(chan struct{}, 1), done: make(chan struct{}),
+		fresh: func(m *member) bool { return m.Fresh() }, planFor: sandbox.PlanFor, full: make(chan struct{}), behind: make(chan struct{}, mostBehind)}
 	p.kinds = map[string]*kind{}
 	for _, s := range c.Sizes {
 		p.kinds[s.Lang] = &kind{Warm: s}
@@ -122,6 +126,12 @@ func (p *Pool) Run(ctx context.Context, s sandbox.Spec) (sandbox.Result, error) 
 		defer a.Close()
 		run = func() (sandbox.Result, error) { return a.Run(ctx) } // and does not plan it again
 		for m := p.take(ctx, a); m != nil; m = p.take(ctx, a) {
+			// Outside of the lock: a dead file system holds up those that are to use it, and
+			// no other run, cancel or Close.
+			if m.stale = !p.fresh(m); m.stale {
+				p.giveBack(m)
+				continue
+			}
 			res, began, err := m.Run(ctx, a)
 			if began {
 				p.served(m.lang)
@@ -157,7 +167,8 @@ func (p *Pool) plan(s sandbox.Spec) *sandbox.Planned {
 	return a
 }
 
-// take gives out the oldest one that fits, one of the program's language first.
+// take gives out the oldest one that fits by what is in memory, one of the program's
+// language first.
 // A run that nobody wants any more gets none.
 func (p *Pool) take(ctx context.Context, a *sandbox.Planned) *member {
 	if ctx.Err() != nil {
@@ -167,14 +178,14 @@ func (p *Pool) take(ctx context.Context, a *sandbox.Planned) *member {
 	defer p.mu.Unlock()
 	best := -1
 	for i, m := range p.members {
-		if time.Since(m.born) < p.c.MaxAge && (best < 0 || p.members[best].lang == "" && m.lang != "") && m.Fits(a) {
+		if !m.stale && time.Since(m.born) < p.c.MaxAge && (best < 0 || p.members[best].lang == "" && m.lang != "") && m.Fits(a) {
 			best = i
 		}
 	}
+	if best < 0 || p.members[best].lang == "" {
+		p.doubt(a)
+	}
 	if best < 0 {
-		if p.doubt = p.doubt || len(p.members) > 0; p.doubt {
-			p.poke()
-		}
 		return nil
 	}
 	m := p.members[best]
@@ -184,7 +195,18 @@ func (p *Pool) take(ctx context.Context, a *sandbox.Planned) *member {
 	return m
 }
 
-// giveBack has one wait on that was taken and not used.
+// doubt notes the kinds of which this run should have had one.
+func (p *Pool) doubt(a *sandbox.Planned) {
+	for _, m := range p.members {
+		if k := p.kinds[m.lang]; !k.doubt && !m.stale && m.Outdated(a) {
+			k.doubt = true
+			p.poke()
+		}
+	}
+}
+
+// giveBack has one wait on that was taken and not used, or, where it is stale, for the
+// filler to close it: a run that found all of a kind so would be held up by that.
 func (p *Pool) giveBack(m *member) {
 	p.mu.Lock()
 	have, over := 0, p.ctx.Err() != nil // and nobody clears any more
@@ -199,10 +221,11 @@ func (p *Pool) giveBack(m *member) {
 	default:
 	}
 	// Another may have taken its place already.
-	over = over || !slices.ContainsFunc(p.c.Sizes, func(s policy.Warm) bool { return s.Lang == m.lang && int64(have) < s.N })
+	over = over || !m.stale && !slices.ContainsFunc(p.c.Sizes, func(s policy.Warm) bool { return s.Lang == m.lang && int64(have) < s.N })
 	if !over {
 		p.members = append(p.members, m)
 		slices.SortStableFunc(p.members, func(a, b *member) int { return a.born.Compare(b.born) })
+		p.poke()
 	}
 	p.mu.Unlock()
 	if over {

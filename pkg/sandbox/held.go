@@ -204,32 +204,56 @@ func (a *Planned) Run(ctx context.Context) (Result, error) {
 }
 
 // Fits says whether a run in this sandbox would be the one that was planned: the
-// whole policy is the same, and everything that the sandbox is made of, of which the
-// host's part is looked at now. What differs is given to it when it is released.
+// whole policy is the same, and everything that the sandbox is made of but for what
+// Fresh says. What differs is given to it when it is released. It asks nobody.
 func (h *Held) Fits(a *Planned) bool {
-	mine, p := h.plan, a.plan
-	if mayWait(&a.spec, "") != nil || h.frame != a.frame || !mine.Input.Extends(&p.Input) ||
-		!bytes.Equal(mine.Filter.BPF, p.Filter.BPF) || !slices.Equal(mine.Rlimits, p.Rlimits) || !slices.Equal(mine.Cgroup.IO, p.Cgroup.IO) {
+	return h.takes(a) && h.madeAs(a.plan)
+}
+
+// Fresh says whether the host's part of what the sandbox is made of is as it was. It
+// asks the host's file systems, one of which may never answer (a server that is gone):
+// no lock may be held that others need.
+func (h *Held) Fresh() bool { return h.runner.host.Same() }
+
+// Outdated says of one that does not fit what was planned, which has nothing of its own
+// that could be the reason, that it may fit nothing any more: PlanFor says whether.
+func (h *Held) Outdated(a *Planned) bool {
+	if !h.takes(a) || h.madeAs(a.plan) {
+		return false
+	}
+	own := &a.spec
+	return h.lang == "" || len(own.Program.Args) == 0 && slices.Equal(own.Env, h.runner.spec.Env)
+}
+
+// takes says whether a run is of the same policy, and of a form that the sandbox can be
+// given.
+func (h *Held) takes(a *Planned) bool {
+	p := a.plan
+	if mayWait(&a.spec, "") != nil || h.frame != a.frame {
 		return false
 	}
 	code := p.Input.Code
-	if code != nil && code.Size > rootfs.LaterSize/2 || h.lang != "" && !h.fitsText(p) {
+	if h.lang == "" {
+		return code == nil || code.Size <= rootfs.LaterSize/2
+	}
+	return code != nil && code.Size <= rootfs.LaterSize/2 && code.File == nil && !code.Exec && len(p.Input.Files) == 0 &&
+		code.Name == h.plan.Input.Code.Name && runtimes.Streams(h.lang, code.Content)
+}
+
+// madeAs says whether what was planned would be made alike; of an interpreter that
+// waits, also whether it would have been started alike.
+func (h *Held) madeAs(p *plan.Plan) bool {
+	mine := h.plan
+	if !mine.Input.Extends(&p.Input) ||
+		!bytes.Equal(mine.Filter.BPF, p.Filter.BPF) || !slices.Equal(mine.Rlimits, p.Rlimits) || !slices.Equal(mine.Cgroup.IO, p.Cgroup.IO) {
 		return false
 	}
-	return h.runner.host.Same() // last: it asks the kernel
-}
-
-// fitsText says of an interpreter that waits whether it would have been started alike
-// for what was planned, and may read its text.
-func (h *Held) fitsText(p *plan.Plan) bool {
-	mine, code := h.plan, p.Input.Code
 	a1, a2 := &mine.Program, &p.Program
-	same := mine.Input.Same(&p.Input) && slices.Equal(a1.Argv, a2.Argv) && slices.Equal(a1.Env, a2.Env) && slices.Equal(a1.Paths, a2.Paths) && a1.Dir == a2.Dir
-	return same && code != nil && code.File == nil && !code.Exec && len(p.Input.Files) == 0 &&
-		code.Name == mine.Input.Code.Name && runtimes.Streams(h.lang, code.Content)
+	return h.lang == "" || mine.Input.Same(&p.Input) &&
+		slices.Equal(a1.Argv, a2.Argv) && slices.Equal(a1.Env, a2.Env) && slices.Equal(a1.Paths, a2.Paths) && a1.Dir == a2.Dir
 }
 
-// Run is the package's Run in a sandbox that waits, for what Fits it. When began
+// Run is the package's Run in a sandbox that waits and is Fresh, for what Fits it. When began
 // is false nothing of the program has reached anything of the sandbox but init, and it
 // can be run elsewhere: the sandbox is gone, or, with an error, which is the run's own (it
 // was cancelled before it began, say), waits on as before. When Run returns no process of the program is left,

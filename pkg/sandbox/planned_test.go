@@ -37,7 +37,7 @@ func TestPlannedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !held.Fits(a) {
+		if !held.Fits(a) || !held.Fresh() {
 			t.Fatal("it does not fit")
 		}
 		end()
