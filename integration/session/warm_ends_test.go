@@ -129,7 +129,8 @@ func TestWarmTextIsTaken(t *testing.T) {
 		testkit.Eventually(t, "the thief waits", func() bool { text, _ := os.ReadFile(seen); return string(text) == "a" })
 		c.send(`{"type":"run","id":"1","code":"import time; time.sleep(60)\n#%s","lang":"python"}`, strings.Repeat("x", 2<<20-100))
 		r := c.lastOf("1").Result
-		if text, err := os.ReadFile(seen); err != nil || string(text) != "ab" || !r.Warm || r.Outcome != result.Signaled {
+		// The sandbox that takes its place may have its thief already.
+		if text, err := os.ReadFile(seen); err != nil || strings.TrimSuffix(string(text), "a") != "ab" || !r.Warm || r.Outcome != result.Signaled {
 			t.Errorf("%d: %q, %v; warm %t, %s, exit %d", i, text, err, r.Warm, r.Outcome, r.ExitCode)
 		}
 		c.in.Close()
