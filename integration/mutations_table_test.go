@@ -534,7 +534,7 @@ var mutations = []mutation{
 		{"pkg/boxinit/steps.go", "	b.later.Close()\n	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n", "	report(b.control, &wire.Report{Type: wire.TypeText}, b.later.Text)\n"}}},
 	{control: "the same policy", pkg: "session", fail: []string{"TestWarmIsTheSamePolicy"}, edits: []edit{
 		{"pkg/pool/pool.go", "if !some || s.Frame() != p.frame {", "if !some {"},
-		{"pkg/sandbox/held.go", "h.frame != a.frame || ", ""}}},
+		{"pkg/sandbox/held.go", " || h.frame != a.frame {", " {"}}},
 	{control: "mounts of the host as they were", pkg: "session", fail: []string{"TestWarmHostHasChanged"}, edits: []edit{
 		{"pkg/rootfs/host.go", "now != h.table && h.mounts != now.About(h.sources)", "now == nil"}}},
 	{control: "names of the host as they were", pkg: "session", fail: []string{"TestWarmHostHasChanged"}, edits: []edit{
