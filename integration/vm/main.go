@@ -25,7 +25,7 @@ import (
 const work = "build/vm"
 
 func main() {
-	host := flag.String("host", "", "`FILE` with go test -json of this host, for the table; while it is locked the host's tests run")
+	host := flag.String("host", "", "`FILE` with go test -json of this host, for the table")
 	only := flag.String("only", "", "`NAMES` of machines, separated by commas; no cell of others is missed")
 	suites := flag.String("suite", "", "`PACKAGES`, separated by commas; no cell of others is missed")
 	run := flag.String("run", "", "`REGEXP` for the tests' names, in place of the plan's")
@@ -55,13 +55,8 @@ func main() {
 	}
 	built := time.Since(begin)
 	running.stopOnSignal()
-	done, err := hostDone(*host)
-	if err != nil {
-		fail(err.Error())
-	}
-	columns := runAll(machines, slots(runtime.NumCPU(), done))
+	columns := runAll(machines)
 	if *host != "" {
-		<-done
 		c, err := readHost(*host)
 		if err != nil {
 			fail(err.Error())
@@ -79,9 +74,11 @@ func fail(text string) {
 	os.Exit(2)
 }
 
-// runAll boots as many machines at once as there are free slots.
-func runAll(machines []machine, free chan struct{}) []*column {
+// runAll boots as many machines at once as there are CPUs: each emulates its
+// two on one.
+func runAll(machines []machine) []*column {
 	columns := make([]*column, len(machines))
+	free := make(chan struct{}, max(runtime.NumCPU(), 1))
 	var wait sync.WaitGroup
 	var printing sync.Mutex
 	for i, m := range machines {
