@@ -191,7 +191,7 @@ func stateOf(t *testing.T, pid int) string {
 func TestStopSignalsOfTheTerminal(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		m := mark(t)
-		p := testkit.Start(t, testkit.Opts{Who: who, Setup: jobOf}, "--timeout", "1s", "--",
+		p := testkit.Start(t, testkit.Opts{Who: who, Setup: jobOf}, "--timeout", "3s", "--",
 			"sh", "-c", "grep SigIgn /proc/self/status; "+acknowledged+"sleep 1000; :", m)
 		p.WaitLine("begun")
 		for _, s := range []syscall.Signal{syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU} {
