@@ -2,6 +2,7 @@ package launch
 
 import (
 	"bytes"
+	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -98,17 +99,7 @@ func TestDoomed(t *testing.T) {
 // TestDoomedByAThread: a signal that another thread than the first was sent alone will
 // end the process too.
 func TestDoomedByAThread(t *testing.T) {
-	cmd := exec.Command("python3", "-c", "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start(); print(flush=True)")
-	if cmd.Err != nil {
-		t.Skip("SKIP(want python3, have none)")
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, out := startPython(t, "import threading, time\nthreading.Thread(target=time.sleep, args=(1000,)).start(); print(flush=True)")
 	pid := cmd.Process.Pid
 	defer cmd.Wait()
 	defer unix.Kill(pid, unix.SIGKILL)
@@ -130,4 +121,21 @@ func TestDoomedByAThread(t *testing.T) {
 	if !doomed(procOf(pid)) {
 		t.Error("what a thread was sent is not seen")
 	}
+}
+
+// startPython starts a program, and gives what it prints.
+func startPython(t *testing.T, code string) (*exec.Cmd, io.Reader) {
+	t.Helper()
+	cmd := exec.Command("python3", "-c", code)
+	if cmd.Err != nil {
+		t.Skip("SKIP(want python3, have none)")
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, out
 }

@@ -29,10 +29,6 @@ func (s *session) overdue(now time.Time) bool {
 	return !s.started.IsZero() && now.Sub(s.started) >= s.box.Timeout
 }
 
-// soon is how long a limit that has been passed waits for the same word: what the
-// program has left behind goes on meanwhile, and no cgroup may hold it.
-const soon = 100 * time.Millisecond
-
 // expired says whether there is nothing more to wait for.
 func (s *session) expired() bool {
 	switch {
@@ -66,6 +62,10 @@ func (s *session) seen(cause result.Outcome) {
 	}
 	s.kill(cause)
 }
+
+// soon is how long a limit that has been passed waits for init's word of the end: what
+// the program has left behind goes on meanwhile, and no cgroup may hold it.
+const soon = 100 * time.Millisecond
 
 // hear takes init's word of a program that has ended before we end it. On a busy host,
 // or when we were stopped, that word waits unread, or for init's turn, while a clock

@@ -2,7 +2,6 @@ package launch
 
 import (
 	"os"
-	"os/exec"
 	"runtime"
 	"testing"
 	"time"
@@ -118,17 +117,7 @@ func TestBlocked(t *testing.T) {
 		t.Error("the host has no memory")
 	}
 	// The parent of a vfork(2) waits in the kernel until the child executes something.
-	cmd := exec.Command("python3", "-c", "import ctypes\nl = ctypes.PyDLL(None)\nif l.vfork() == 0: print(flush=True); l.pause()")
-	if cmd.Err != nil {
-		t.Skip("SKIP(want python3, have none)")
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	cmd, out := startPython(t, "import ctypes\nl = ctypes.PyDLL(None)\nif l.vfork() == 0: print(flush=True); l.pause()")
 	defer func() { // the child after its parent, which is not to go on on what is left of the stack
 		children := childrenOf(cmd.Process.Pid, cmd.Process.Pid)
 		_ = cmd.Process.Kill()

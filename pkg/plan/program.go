@@ -51,13 +51,7 @@ func noCode(lang string) error {
 		return refusal.Newf("language %s cannot run a single file", strconv.Quote(lang)).
 			Hint("sandglass run -v \"$PWD:/task:ro\" -- COMMAND /task/FILE")
 	}
-	var names []string
-	for i := range runtimes.Languages {
-		if l := &runtimes.Languages[i]; l.File != "" {
-			names = append(names, l.Name)
-		}
-	}
-	return refusal.Newf("language %s is not known: %s", strconv.Quote(lang), strings.Join(names, ", ")).
+	return refusal.Newf("language %s is not known: %s", strconv.Quote(lang), strings.Join(runtimes.OfCode(), ", ")).
 		Hint("--lang python").Code(refusal.ExitNotFound)
 }
 

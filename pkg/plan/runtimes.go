@@ -53,14 +53,10 @@ func (b *builder) runtimes() error {
 func Languages() []string {
 	f := finder()
 	var list []string
-	for i := range runtimes.Languages {
-		l := &runtimes.Languages[i]
-		if l.File == "" {
-			continue
-		}
-		found, err := f.Find(l.Name)
-		if err == nil && (l.Name != "typescript" || runtimes.RunsTypeScript(found.Exe)) {
-			list = append(list, l.Name)
+	for _, name := range runtimes.OfCode() {
+		found, err := f.Find(name)
+		if err == nil && (name != "typescript" || runtimes.RunsTypeScript(found.Exe)) {
+			list = append(list, name)
 		}
 	}
 	return list

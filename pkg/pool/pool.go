@@ -168,8 +168,7 @@ func (p *Pool) plan(s sandbox.Spec) *sandbox.Planned {
 }
 
 // take gives out the oldest one that fits by what is in memory, one of the program's
-// language first.
-// A run that nobody wants any more gets none.
+// language first. A run that nobody wants any more gets none.
 func (p *Pool) take(ctx context.Context, a *sandbox.Planned) *member {
 	if ctx.Err() != nil {
 		return nil

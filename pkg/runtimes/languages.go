@@ -69,6 +69,16 @@ var Languages = [...]Language{
 		Extensions: []string{".tcl"}, File: "main.tcl", Package: "tcl", marks: []string{"lib/tcl*/init.tcl"}, lib: []string{"share/tcltk"}},
 }
 
+// OfCode are the canonical names of those whose code alone can be run.
+func OfCode() (names []string) {
+	for i := range Languages {
+		if Languages[i].File != "" {
+			names = append(names, Languages[i].Name)
+		}
+	}
+	return names
+}
+
 // Lang is the canonical language of a name, an alias or a command, in any
 // case: "py", "Python" and "python3.12" are python.
 func Lang(name string) (lang string, ok bool) {
@@ -153,13 +163,14 @@ func CodeArgs(lang, exe, file string, args []string) []string {
 		file = "./" + file // a file called -c must not become an option
 	}
 	argv := []string{exe}
+	name, _ := Lang(lang)
 	switch base := filepath.Base(exe); {
 	case base == "deno":
 		// deno would ask for each permission; the sandbox around it is the boundary.
 		argv = append(argv, "run", "--allow-all", file)
 	case base == "bun":
 		argv = append(argv, "run", file)
-	case base == "R" && ofLang("r") == ofLang(strings.ToLower(lang)):
+	case base == "R" && name == "r":
 		argv = append(argv, "--no-echo", "--no-restore", "--file="+file)
 		if len(args) > 0 {
 			argv = append(argv, "--args")

@@ -28,7 +28,10 @@ func isNode(exe string) bool { return strings.HasPrefix(filepath.Base(exe), "nod
 
 // tooOld is why a node cannot run TypeScript, "" where that is not known.
 func tooOld(exe string) skip {
-	if v, known := nodeVersion(exe); isNode(exe) && known && !strips(v) {
+	if !isNode(exe) {
+		return ""
+	}
+	if v, known := nodeVersion(exe); known && !strips(v) {
 		return skip(fmt.Sprintf("%s: Node %d.%d takes no TypeScript, 22.18 does", quote(exe), v>>8, v&0xff))
 	}
 	return ""
