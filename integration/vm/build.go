@@ -17,7 +17,7 @@ func build(machines []machine) error {
 	if err := os.MkdirAll(filepath.Join(work, "results"), 0o755); err != nil {
 		return err
 	}
-	if err := command(nil, "go", "build", "-o", filepath.Join(work, "testsum"), "./hack/testsum"); err != nil {
+	if err := command(nil, "go", "build", "-o", work+"/", "./hack/testsum", "./hack/again"); err != nil {
 		return err
 	}
 	made := map[string]bool{}

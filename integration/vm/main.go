@@ -4,7 +4,7 @@
 // which tests ran where; a cell of the plan in which no test passed is a
 // failure, whatever the reason.
 //
-//	go run ./integration/vm [-host FILE] [-only NAME] [-suite PACKAGE] [-run REGEXP] [-whole] [-update]
+//	go run ./integration/vm [-host FILE] [-only NAME] [-suite PACKAGE] [-run REGEXP] [-whole] [-again] [-update]
 //
 // It needs root: the machines see this host's / through a read-only mount.
 package main
@@ -30,6 +30,7 @@ func main() {
 	suites := flag.String("suite", "", "`PACKAGES`, separated by commas; no cell of others is missed")
 	run := flag.String("run", "", "`REGEXP` for the tests' names, in place of the plan's")
 	whole := flag.Bool("whole", false, "no suite is halved")
+	twice := flag.Bool("again", false, "what fails runs once more, and is named")
 	update := flag.Bool("update", false, "write the golden files anew, and run nothing else")
 	flag.Parse()
 	if *update {
@@ -56,6 +57,11 @@ func main() {
 	built := time.Since(begin)
 	running.stopOnSignal()
 	columns := runAll(machines)
+	if *twice {
+		if err := again(machines, columns); err != nil {
+			fail(err.Error())
+		}
+	}
 	if *host != "" {
 		c, err := readHost(*host)
 		if err != nil {

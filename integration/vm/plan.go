@@ -19,6 +19,7 @@ type machine struct {
 	update  bool // of the golden files
 	byName  bool // runs only when -only names it: make test-arm64
 	nine    bool // it has a share of 9p
+	again   bool // what failed, for the second time
 }
 
 // suite is one test binary in it.
@@ -38,7 +39,12 @@ func (m machine) built(name string) string {
 	return filepath.Join(work, strings.Trim(name+"-"+m.arch, "-"))
 }
 
-func (m machine) results() string { return filepath.Join(work, "results", m.name+".json") }
+func (m machine) results() string {
+	if m.again {
+		return filepath.Join(work, "results", m.name+"-again.json")
+	}
+	return filepath.Join(work, "results", m.name+".json")
+}
 
 // has is what every machine has for certain; a test may not be skipped for the
 // want of it.

@@ -16,8 +16,9 @@ import (
 type column struct {
 	name  string
 	took  time.Duration
-	bad   string // why the whole column fails
-	begun bool   // a suite has begun in it
+	bad   string   // why the whole column fails
+	begun bool     // a suite has begun in it
+	flaky []string // what failed the first time, and ran once more
 	must  map[string]bool
 	cells map[string]*cell
 }
@@ -172,6 +173,9 @@ func total(w io.Writer, columns []*column) bool {
 	good := true
 	var sum cell
 	for _, c := range columns {
+		for _, f := range c.flaky {
+			fmt.Fprintf(w, "flaky or broken: %s: %s\n", c.name, f)
+		}
 		if c.bad != "" {
 			fmt.Fprintf(w, "failed: %s: %s\n", c.name, c.bad)
 			good = false
