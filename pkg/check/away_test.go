@@ -10,8 +10,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"sandglass/pkg/policy"
+	"sandglass/pkg/result"
 	"sandglass/pkg/sandbox"
 
 	"golang.org/x/sys/unix"
@@ -119,5 +121,24 @@ func TestWeakIsAskedFor(t *testing.T) {
 		if l.Held != want || l.Weak != want {
 			t.Errorf("allowed %v: held %v, weak %v", allow, l.Held, l.Weak)
 		}
+	}
+}
+
+// TestLoopHasToBegin: a program that was stopped before its first word is tried again
+// with more time, and proves nothing by itself.
+func TestLoopHasToBegin(t *testing.T) {
+	var given []time.Duration
+	s := &suite{bait: testBait(t), opt: Options{AllowDegraded: degraded(), mutate: func(_ string, s *sandbox.Spec) {
+		if given = append(given, s.Limits.Timeout); len(given) == 1 {
+			s.Program.Args = []string{"hold"} // as slow as can be
+		}
+	}}}
+	v := loopStopped(context.Background(), s, find(t, "c04"))
+	if !v.held || len(given) < 2 || given[0] != loopTimes[0] || given[1] != loopTimes[1] {
+		t.Errorf("held %v (%s) with the limits %v", v.held, v.seen, given)
+	}
+	w := &saw{res: sandbox.Result{Outcome: result.Timeout, ExitCode: result.ExitTimeout}}
+	if v := judgeLoop(nil, w); v.held {
+		t.Errorf("no word of it, but %s", v.seen)
 	}
 }

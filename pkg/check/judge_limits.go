@@ -1,11 +1,40 @@
 package check
 
 import (
+	"context"
 	"strconv"
 	"strings"
+	"time"
 
+	"sandglass/pkg/check/probes"
+	"sandglass/pkg/policy"
 	"sandglass/pkg/result"
 )
+
+// loopTimes are the time limits that the endless loop meets: a short one, and longer
+// ones where its program did not begin within that.
+var loopTimes = []time.Duration{500 * time.Millisecond, 5 * time.Second, 50 * time.Second}
+
+// loopStopped lets the loop run into its limit. What was stopped before its first
+// word proves nothing: on a slow host any program is, one that would end as well.
+func loopStopped(ctx context.Context, s *suite, c *control) verdict {
+	loop := *c
+	loop.anyEnd, loop.judge = true, judgeLoop
+	var v verdict
+	for _, limit := range loopTimes {
+		loop.spec = limits(func(l *policy.Limits) { l.Timeout = limit })
+		w := s.sandbox(ctx, &loop)
+		if v = s.judge(&loop, w); v.held || !w.unbegun() {
+			break
+		}
+	}
+	return v
+}
+
+// unbegun: the time was over before the loop's first word.
+func (s *saw) unbegun() bool {
+	return s.res.Outcome == result.Timeout && s.answers["loop"] != probes.Done
+}
 
 func judgeLoop(_ *bait, s *saw) verdict {
 	limit := s.res.Limits["timeout"].Value
@@ -14,6 +43,8 @@ func judgeLoop(_ *bait, s *saw) verdict {
 		return leak("%s", s.ending())
 	case s.res.WallMS < limit:
 		return leak("stopped after %d ms, before the limit of %d", s.res.WallMS, limit)
+	case s.unbegun():
+		return leak("the loop did not begin within %d ms", limit)
 	}
 	return held("stopped at %d ms, exit code %d", limit, s.res.ExitCode)
 }

@@ -47,7 +47,7 @@ func ruleControls() []control {
 		{id: "c03", claim: "https://test.example.org: nothing leaves, no name is asked for, it fails at once", layer: "net",
 			probe: "request", args: (*bait).targets, judge: judgeRequest},
 		{id: "c04", claim: "endless loop: stopped at the time limit", layer: "clock",
-			probe: "loop", spec: func(_ *bait, s *sandbox.Spec) { short(s) }, anyEnd: true, judge: judgeLoop},
+			probe: "loop", whole: loopStopped},
 	}
 }
 

@@ -26,7 +26,7 @@ func number(args []string) int {
 
 // heldFor is how long memory that nobody has refused is kept: where no control
 // group counts it, somebody has to look while it is there, on a busy host too.
-const heldFor = time.Second
+const heldFor = 3 * time.Second
 
 // eatMemory touches MiB after MiB of memory.
 func eatMemory(args []string) {

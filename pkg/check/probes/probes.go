@@ -75,7 +75,7 @@ func probes() map[string]func(args []string) {
 		"ipc":         sysvIPC,
 		"keyring":     keyring,
 		"listed":      listedHost,
-		"loop":        func([]string) { spin() },
+		"loop":        loop,
 		"memory":      eatMemory,
 		"neighbour":   neighbour,
 		"network":     networkView,

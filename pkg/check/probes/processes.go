@@ -74,6 +74,12 @@ func hold() {
 	}
 }
 
+// loop says that it has begun, and never ends.
+func loop([]string) {
+	say("loop", Done)
+	spin()
+}
+
 // spin is the endless loop.
 func spin() {
 	//lint:ignore SA5002 the probe is meant to burn CPU
