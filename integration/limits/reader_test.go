@@ -33,7 +33,7 @@ func toPipe(t *testing.T, who testkit.Who, args ...string) (*testkit.Process, *o
 func TestReaderIsLate(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		m := mark(t)
-		p, r := toPipe(t, who, "--timeout", "2s", "--", "sh", "-c", spout, m)
+		p, r := toPipe(t, who, "--timeout", "3s", "--", "sh", "-c", spout, m)
 		first := make([]byte, 1) // of either stream
 		if _, err := io.ReadFull(r, first); err != nil {
 			t.Fatal(err)
@@ -50,7 +50,7 @@ func TestReaderIsLate(t *testing.T) {
 		if kept := o.Result.Stdout.Kept + o.Result.Stderr.Kept; kept != int64(len(first)+len(rest)) {
 			t.Errorf("%d bytes came, the result says %d", len(first)+len(rest), kept)
 		}
-		if o.Result.WallMS < 2000 {
+		if o.Result.WallMS < 3000 {
 			t.Errorf("ended after %d ms", o.Result.WallMS)
 		}
 	})

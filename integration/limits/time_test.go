@@ -29,16 +29,18 @@ func TestTimeout(t *testing.T) {
 		{"execs for ever", "exec sh -c \"$AGAIN\" $0"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			testkit.Each(t, func(t *testing.T, who testkit.Who) {
 				m := mark(t)
-				o := testkit.Run(t, testkit.Opts{Who: who}, "--timeout", "500ms", "-e", "AGAIN=exec sh -c \"$AGAIN\" $0",
+				// So long that a slow machine has come to the script's end by then.
+				o := testkit.Run(t, testkit.Opts{Who: who}, "--timeout", "3s", "-e", "AGAIN=exec sh -c \"$AGAIN\" $0",
 					"--", "sh", "-c", "echo begun; echo told >&2; "+c.script, m)
 				ended(t, o, result.Timeout, 124, "begun\n")
-				held(t, o, "timeout", 500, result.ByClock)
+				held(t, o, "timeout", 3000, result.ByClock)
 				if o.Stderr != "told\nsandglass: stopped: the time limit was reached after "+strconv.FormatInt(o.Result.WallMS, 10)+" ms\n" && o.Stderr != "told\n" {
 					t.Errorf("stderr %q", o.Stderr)
 				}
-				if o.Result.WallMS < 500 || o.Result.Signal != 9 {
+				if o.Result.WallMS < 3000 || o.Result.Signal != 9 {
 					t.Errorf("wall_ms %d, signal %d", o.Result.WallMS, o.Result.Signal)
 				}
 				nobodyLeft(t, m)
@@ -59,9 +61,10 @@ func TestTimeoutDaemon(t *testing.T) {
 // Time to sleep costs no CPU, and the verdict is no exit code of the program's.
 func TestTimeoutIsNoExit(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		o := script(t, who, "B06.sh", "--timeout 1s --cpu-time 900ms --memory 32m --pids-limit 16")
+		// Where starting it costs an emulated CPU a second, sleeping has two left.
+		o := script(t, who, "B06.sh", "--timeout 3s --cpu-time 2s --memory 32m --pids-limit 16")
 		ended(t, o, result.Timeout, 124, "out so far\n")
-		if o.Result.CPUMS > 500 || o.Result.WallMS < 1000 {
+		if o.Result.CPUMS > 1500 || o.Result.WallMS < 3000 {
 			t.Errorf("cpu_ms %d, wall_ms %d", o.Result.CPUMS, o.Result.WallMS)
 		}
 		o = testkit.Sh(t, who, "exit 124")
@@ -94,7 +97,8 @@ func jobOf(cmd *exec.Cmd) { cmd.SysProcAttr.Setpgid = true }
 func TestTimeoutOfAStoppedSupervisor(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		m := mark(t)
-		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "1s",
+		// It has to begin, and we to stop the supervisor, before that is over.
+		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "3s",
 			"--", "sh", "-c", "trap '' TERM; "+acknowledged+"sleep 1000; :", m)
 		p.WaitLine("begun")
 		p.Signal(syscall.SIGSTOP)
@@ -107,8 +111,8 @@ func TestTimeoutOfAStoppedSupervisor(t *testing.T) {
 		p.Signal(syscall.SIGCONT)
 		o := p.Wait()
 		ended(t, o, result.Timeout, 124, "begun\n")
-		held(t, o, "timeout", 1000, result.ByClock)
-		if o.Result.WallMS < 3000 || o.Result.Signal != 9 || o.Result.Error != "" {
+		held(t, o, "timeout", 3000, result.ByClock)
+		if o.Result.WallMS < 5000 || o.Result.Signal != 9 || o.Result.Error != "" {
 			t.Errorf("wall_ms %d, signal %d, error %q", o.Result.WallMS, o.Result.Signal, o.Result.Error)
 		}
 		nobodyLeft(t, m)
@@ -145,12 +149,13 @@ func TestEndHeardOfLate(t *testing.T) {
 func TestEndAfterItsTime(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
 		m, dir := mark(t), testkit.Dir(t)
-		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "1s", "-v", dir+":/data",
+		const limit = 3 * time.Second // it has to begin before that
+		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", limit.String(), "-v", dir+":/data",
 			"--", "sh", "-c", acknowledged+"until [ -e /data/end ]; do sleep 0.01; done; exit 3", m)
 		p.WaitLine("begun")
 		begun := time.Now()
 		p.Signal(syscall.SIGSTOP)
-		testkit.Eventually(t, "the end of its time", func() bool { return time.Since(begun) > 1100*time.Millisecond })
+		testkit.Eventually(t, "the end of its time", func() bool { return time.Since(begun) > limit })
 		if err := os.WriteFile(filepath.Join(dir, "end"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -140,7 +140,7 @@ func (s *soak) asked() []*program {
 		py("hello", "", "print(6 * 7)", exits(0, "42\n")),
 		py("fresh", "", all, exits(0, "[]\n[]\n[]\n[]\n[]\n")),
 		py("memory hog", "", "x = []\nwhile True: x.append(bytearray(1 << 20))", want{outcome: result.Memory, exit: result.ExitMemory, check: s.memory}),
-		py("for ever", "--timeout 2s", "print('begun', flush=True)\nwhile True: pass", want{outcome: result.Timeout, exit: result.ExitTimeout, stdout: "begun\n"}),
+		py("for ever", "--timeout 5s", "print('begun', flush=True)\nwhile True: pass", want{outcome: result.Timeout, exit: result.ExitTimeout, stdout: "begun\n"}),
 		py("kill(-1)", "", "import os\nfor i in range(3):\n  if os.fork() == 0:\n    while True: pass\nos.kill(-1, 9)\nprint('alone')", exits(0, "alone\n")),
 		py("closed descriptors", "", "import os\nos.closerange(0, 1000)\nos._exit(5)", exits(5, "")),
 		py("exit", "", "import sys\nsys.exit(9)", exits(9, "")),

@@ -127,7 +127,7 @@ func (s *soak) hostile() []*program {
 		c("memory hog, of children", "-m 32m", "family 96", memory),
 		{name: "memory hog, python", flags: "-m 48m", code: "x = []\nwhile True: x.append(bytearray(1 << 20))", want: memory},
 		c("CPU spinner", "--cpu-time 200ms", "spinners", cpu),
-		sh("sleeper", "--timeout 1s", "echo begun; sleep 1000", want{outcome: result.Timeout, exit: result.ExitTimeout, stdout: "begun\n"}),
+		sh("sleeper", "--timeout 3s", "echo begun; sleep 1000", want{outcome: result.Timeout, exit: result.ExitTimeout, stdout: "begun\n"}),
 		sh("deaf and stopped", "--timeout 300ms", "trap '' TERM INT HUP QUIT; setsid sleep 1000 & kill -STOP $$", late),
 		c("pids limit", "--pids-limit 16", "forks", exits(0, "tasks 16\n")),
 		c("fork bomb", "-m 256m --pids-limit 32 --timeout 400ms", "bomb", late),

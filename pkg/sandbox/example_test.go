@@ -34,7 +34,7 @@ func ExampleRun() {
 func ExampleRun_timeLimit() {
 	spec := sandbox.Default()
 	spec.Program.Command = []string{"sh", "-c", "echo started; while :; do :; done"}
-	spec.Limits.Timeout = 500 * time.Millisecond
+	spec.Limits.Timeout = 3 * time.Second
 	res, err := sandbox.Run(context.Background(), spec)
 	fmt.Println(err, res.Outcome, res.ExitCode)
 	fmt.Print(res.Stdout.Text)
