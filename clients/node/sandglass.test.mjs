@@ -69,7 +69,7 @@ test('code, its surroundings and its result', async () => {
 })
 
 test('other outcomes', async () => {
-  let r = await box.run({ command: ['sh', '-c', "echo begun; printf '\\377' >&2; sleep 100"], options: { timeout: 0.3 } })
+  let r = await box.run({ command: ['sh', '-c', "echo begun; printf '\\377' >&2; sleep 100"], options: { timeout: 3 } })
   assert.deepEqual([r.outcome, r.exitCode, r.stdout, r.stderrBytes], ['timeout', 124, 'begun\n', Buffer.from([255])])
   r = await box.run({ command: ['sh', '-c', 'yes | head -c 5000'], options: { outputLimit: 1024 } })
   assert.deepEqual([r.stdoutBytes.length, r.stdoutTruncated, r.stderrTruncated], [1024, true, false])

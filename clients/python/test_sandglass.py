@@ -53,7 +53,7 @@ class Runs(unittest.TestCase):
         self.assertEqual(str(caught.exception), "the program ended as exited, exit code 1: ValueError: no ?[31m")
 
     def test_outcomes(self):
-        r = self.box.run(command=["sh", "-c", "echo begun; printf '\\377' >&2; sleep 100"], timeout=0.3)
+        r = self.box.run(command=["sh", "-c", "echo begun; printf '\\377' >&2; sleep 100"], timeout=3)
         self.assertEqual((r.outcome, r.exit_code, r.stdout, r.stderr_bytes), ("timeout", 124, "begun\n", b"\xff"))
         r = self.box.run(command=["sh", "-c", "kill -9 $$"])
         self.assertEqual((r.outcome, r.signal), ("signaled", 9))

@@ -138,7 +138,7 @@ func TestOutExisting(t *testing.T) {
 func TestOutAfterTimeout(t *testing.T) {
 	who := testkit.AsUser(t)
 	dir := own(t, who)
-	out := testkit.Run(t, testkit.Opts{Who: who}, "--out", dir, "--timeout", "500ms", "--", "sh", "-c", "echo half >/out/log; while :; do :; done")
+	out := testkit.Run(t, testkit.Opts{Who: who}, "--out", dir, "--timeout", "3s", "--", "sh", "-c", "echo half >/out/log; while :; do :; done")
 	text, err := os.ReadFile(filepath.Join(dir, "log"))
 	if out.Exit != 124 || err != nil || string(text) != "half\n" {
 		t.Errorf("exit %d, log %q %v", out.Exit, text, err)

@@ -284,7 +284,7 @@ func TestSignals(t *testing.T) {
 // out of the program's stderr.
 func TestNothingOfOursOnThePrograms(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		out := testkit.Run(t, testkit.Opts{Who: who}, "--timeout", "300ms", "--", "sh", "-c", "echo out; echo err >&2; while :; do :; done")
+		out := testkit.Run(t, testkit.Opts{Who: who}, "--timeout", "3s", "--", "sh", "-c", "echo out; echo err >&2; while :; do :; done")
 		if out.Exit != 124 || out.Stdout != "out\n" || out.Stderr != "err\n" {
 			t.Errorf("exit %d, stdout %q, stderr %q", out.Exit, out.Stdout, out.Stderr)
 		}

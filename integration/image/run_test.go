@@ -125,6 +125,9 @@ func TestStoreIsNeverWritable(t *testing.T) {
 	})
 }
 
+// inUse is what refuses to remove an image.
+const inUse = " is in use, by a run or by who verifies or exports it\n"
+
 // While a run uses it an image cannot be removed.
 func TestImageInUse(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
@@ -132,7 +135,7 @@ func TestImageInUse(t *testing.T) {
 		h.bring("x", busybox(t))
 		p := testkit.Start(t, testkit.Opts{Who: who, Env: h.env()}, "--timeout", "60s", "x", "sh", "-c", "echo ready; busybox sleep 1000")
 		p.WaitLine("ready")
-		if exit, _, errs := h.image("rm", "x"); exit != 125 || !strings.Contains(errs, "is in use, by a run or by who verifies or exports it") {
+		if exit, _, errs := h.image("rm", "x"); exit != 125 || !strings.Contains(errs, inUse) {
 			t.Errorf("rm of an image in use: exit %d, %s", exit, errs)
 		}
 		p.Kill()

@@ -73,7 +73,7 @@ func TestWarmImageOfNoUse(t *testing.T) {
 		}
 		defer r.Close()
 		o := testkit.Opts{Who: h.who, Env: h.env(), Stderr: w}
-		s := testkit.OpenSession(t, o, c.until, append(h.who.Flags(), "--image", c.name, "--warm", "python=1", "-m", "32m", "--timeout", "1s")...)
+		s := testkit.OpenSession(t, o, c.until, append(h.who.Flags(), "--image", c.name, "--warm", "python=1", "-m", "32m", "--timeout", "3s")...)
 		w.Close()
 		if err := r.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)

@@ -74,7 +74,7 @@ func TestModelMayNotWiden(t *testing.T) {
 			t.Errorf("%v: %+v %q", x, got, err)
 		}
 	}
-	for _, more := range []args{{"timeout_seconds": 10}, {"timeout_seconds": 1, "memory_mb": 50, "disk_mb": 5, "cpus": 0.5, "processes": 20}, {"allow_hosts": []string{"one.test.example.org"}}} {
+	for _, more := range []args{{"timeout_seconds": 10}, {"timeout_seconds": 9, "memory_mb": 50, "disk_mb": 5, "cpus": 0.5, "processes": 20}, {"allow_hosts": []string{"one.test.example.org"}}} {
 		c.good("run_command", sh("true", more))
 	}
 }

@@ -158,7 +158,7 @@ func TestBatches(t *testing.T) {
 
 // TestEndOfRequests: a run goes on to its own limit, and is answered.
 func TestEndOfRequests(t *testing.T) {
-	got, _ := scripted(t, initialize+"\n"+runOf("2", "echo begun; sleep 86400"), "--timeout", "1s")
+	got, _ := scripted(t, initialize+"\n"+runOf("2", "echo begun; sleep 86400"), "--timeout", "3s")
 	if got["1"] != "answered" || got["2"] != "timeout 124 begun\n" {
 		t.Errorf("%q", got)
 	}

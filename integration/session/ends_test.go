@@ -160,7 +160,7 @@ func TestStuckReader(t *testing.T) {
 		// The pipe takes 64 KiB: these stand still, and their time goes on.
 		c.sh("flood", "while :; do echo flood; done; sleep "+marker, `,"output":"stream","options":{"timeout":"2s"}`)
 		c.sh("short", "echo short", "")
-		c.sh("hog", "head -c 600m /dev/zero | tail -c 500m | wc -c", `,"options":{"timeout":"2s","memory":"32m"}`)
+		c.sh("hog", "head -c 600m /dev/zero | tail -c 500m | wc -c", `,"options":{"timeout":"60s","memory":"32m"}`)
 		c.sh("spin", "while :; do :; done; : "+marker, `,"options":{"timeout":"1s"}`)
 		gone(t, marker)
 		outcomes, text := map[string]result.Result{}, 0

@@ -26,16 +26,16 @@ func TestRuns(t *testing.T) {
 		if want := "['a', 'b c'] in session b=\n\n"; r.Stdout.Text != want || r.ExitCode != 0 || r.Limits["timeout"].Value != 20000 {
 			t.Errorf("%q, want %q; %+v", r.Stdout.Text, want, r.Limits["timeout"])
 		}
-		c.send(`{"type":"run","id":"2","command":["sh","-c","cat; printf '\\377\\000' >&2; exit 7"],"stdin_base64":"AP8K","options":{"timeout":"3s","memory":"64m"}}`)
+		c.send(`{"type":"run","id":"2","command":["sh","-c","cat; printf '\\377\\000' >&2; exit 7"],"stdin_base64":"AP8K","options":{"timeout":"60s","memory":"64m"}}`)
 		r = c.ended("2")
-		if r.ExitCode != 7 || r.Stdout.Base64 != "AP8K" || r.Stderr.Base64 != "/wA=" || r.Limits["timeout"].Value != 3000 || r.Limits["memory"].Value != 64<<20 {
+		if r.ExitCode != 7 || r.Stdout.Base64 != "AP8K" || r.Stderr.Base64 != "/wA=" || r.Limits["timeout"].Value != 60_000 || r.Limits["memory"].Value != 64<<20 {
 			t.Errorf("%+v", r)
 		}
 		c.sh("3", "read x; echo \"[$x]\"; sleep 100", `,"options":{"timeout":"soon"}`)
 		if r := c.wrong("3", "refused"); r.ExitCode != 125 || !strings.HasPrefix(r.Error, "--timeout: ") || len(r.Hints) == 0 {
 			t.Errorf("%+v", r)
 		}
-		c.sh("3", "read x; echo \"[$x]\"; sleep 100", `,"options":{"timeout":0.3}`)
+		c.sh("3", "read x; echo \"[$x]\"; sleep 100", `,"options":{"timeout":3}`)
 		if r := c.want("result", "3").Result; r.Outcome != result.Timeout || r.ExitCode != 124 || r.Stdout.Text != "[]\n" {
 			t.Errorf("%+v", r)
 		}

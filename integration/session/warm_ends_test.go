@@ -166,12 +166,12 @@ func signal(t *testing.T, pid int, sig unix.Signal) {
 func TestWarmClockBeginsAtTheExec(t *testing.T) {
 	testkit.Requires(t, "root")
 	c, init := stopped(t)
-	c.sh("slow", "echo x", `,"options":{"timeout":"1s"}`)
+	c.sh("slow", "echo x", `,"options":{"timeout":"3s"}`)
 	given(t, c)
-	c.sh("clock", "sleep 1.2", `,"options":{"timeout":"1m"}`)
+	c.sh("clock", "sleep 3.2", `,"options":{"timeout":"1m"}`)
 	c.ended("clock")
 	signal(t, init, unix.SIGCONT)
-	if r := c.ended("slow"); !r.Warm || r.Stdout.Text != "x\n" || r.WallMS >= 1000 {
+	if r := c.ended("slow"); !r.Warm || r.Stdout.Text != "x\n" || r.WallMS >= 3000 {
 		t.Errorf("%+v", r)
 	}
 	c.sh("limit", "sleep 1000", `,"options":{"timeout":"0.3s"}`)

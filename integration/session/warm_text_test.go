@@ -153,7 +153,7 @@ func TestWarmTextTakesCodeAlone(t *testing.T) {
 			t.Errorf("%s: %+v", more, r)
 		}
 	}
-	if _, ok := both(t, warm, cold, "last", `"code":"print(1)","lang":"python","options":{"timeout":"5s","output-limit":"1k"}`); !ok {
+	if _, ok := both(t, warm, cold, "last", `"code":"print(1)","lang":"python","options":{"timeout":"60s","output-limit":"1k"}`); !ok {
 		t.Error("code alone was run cold")
 	}
 	warm.close()

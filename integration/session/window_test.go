@@ -19,7 +19,7 @@ func TestWindow(t *testing.T) {
 	c := open(t, who, "--max-running", "2")
 	const window = 64 << 10
 	marker := fmt.Sprintf("8%d", os.Getpid())
-	c.sh("flood", "while :; do echo flood; done; sleep "+marker, fmt.Sprintf(`,"output":"stream","window":%d,"options":{"timeout":"2s","output-limit":"64m"}`, window))
+	c.sh("flood", "while :; do echo flood; done; sleep "+marker, fmt.Sprintf(`,"output":"stream","window":%d,"options":{"timeout":"3s","output-limit":"64m"}`, window))
 	c.want("started", "flood")
 	text, pieces, answers := 0, 0, 0
 	take := func(r reply) {

@@ -40,7 +40,7 @@ func TestAnswersAfterTheEnd(t *testing.T) {
 			exit         int
 		}{
 			{"exit", `printf 'up\033[6n\033[21t\033[5n'; exit 3`, nil, result.Exited, 3},
-			{"timeout", `printf 'up\033]10;?\007'; exec sleep 1000`, []string{"--timeout", "1s"}, result.Timeout, 124},
+			{"timeout", `printf 'up\033]10;?\007'; exec sleep 1000`, []string{"--timeout", "3s"}, result.Timeout, 124},
 			{"ENQ", `printf 'up\005'`, nil, result.Exited, 0},
 			{"eight bits", `printf 'up\2336n'`, nil, result.Exited, 0},
 			{"an unfinished sequence", `printf 'up\033P+q'`, nil, result.Exited, 0},

@@ -30,7 +30,7 @@ func TestTerminalIsRestored(t *testing.T) {
 			{"exit", "", "read x; exit 3", func(p *person) { p.Type("\r") }, result.Exited, 3},
 			{"signal", "", "read x; kill -SEGV $$", func(p *person) { p.Type("\r") }, result.Signaled, 139},
 			{"Ctrl-C", "", "exec cat", func(p *person) { p.cat(); p.Type("\x03") }, result.Signaled, 130},
-			{"timeout", "--timeout=2s", "sleep 1000", none, result.Timeout, 124},
+			{"timeout", "--timeout=3s", "sleep 1000", none, result.Timeout, 124},
 			{"output", "--on-output-limit=kill --output-limit=4k", "read x; yes", func(p *person) { p.Type("\r") }, result.Output, 153},
 			{"SIGINT", "", "sleep 1000", sig(syscall.SIGINT), result.Canceled, 130},
 			{"SIGTERM", "", "sleep 1000", sig(syscall.SIGTERM), result.Canceled, 143},

@@ -18,7 +18,7 @@ import (
 // the flood is dropped, and the clock goes on.
 func TestFlood(t *testing.T) {
 	testkit.Each(t, func(t *testing.T, who testkit.Who) {
-		o := testkit.Run(t, testkit.Opts{Who: who}, "-t", "--output-limit", "10000", "--timeout", "2s", "--", "yes")
+		o := testkit.Run(t, testkit.Opts{Who: who}, "-t", "--output-limit", "10000", "--timeout", "3s", "--", "yes")
 		if want := strings.Repeat("y\r\n", 3334)[:10000]; o.Stdout != want || o.Exit != 124 || !o.Result.Stdout.Truncated || o.Result.Stdout.Kept != 10000 {
 			t.Errorf("exit %d, %d bytes, %+v", o.Exit, len(o.Stdout), o.Result.Stdout)
 		}
@@ -40,7 +40,7 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 		master, slave := testkit.PTY(t)
 		defer master.Close()
 		defer slave.Close()
-		o := testkit.Run(t, testkit.Opts{Who: who, Stdout: slave, Stderr: slave}, "-t", "--output-limit", "1g", "--timeout", "1s", "--", "yes")
+		o := testkit.Run(t, testkit.Opts{Who: who, Stdout: slave, Stderr: slave}, "-t", "--output-limit", "1g", "--timeout", "3s", "--", "yes")
 		if o.Exit != 125 || o.Result.Outcome != result.Timeout || o.Result.Error != "writing stdout: the reader takes nothing any more" {
 			t.Errorf("exit %d, %q, %q", o.Exit, o.Result.Outcome, o.Result.Error)
 		}
