@@ -33,7 +33,7 @@ func untilSignal(verb string) *store.Stopper {
 
 // together is within what time two signals are one: a terminal that goes away is told
 // by the kernel and by the shell.
-const together = time.Second
+var together = time.Second
 
 // asked notes the first signal, for who looks at it while he writes to dir. A second one
 // does not wait for him: a disk may be in his way that never answers.
