@@ -864,6 +864,9 @@ export class Session {
     words('flags', more)
     texts('env', env, isText, 'a string')
     const list = [...more, ...flags(merged(defaults)), ...Object.entries(env).map(([k, v]) => `--env=${k}=${v}`)]
+    for (const argument of [binary, ...list]) { // execve(2) would end it there
+      if (argument.includes('\0')) throw new RequestError(`an argument of sandglass session has a NUL character: ${JSON.stringify(argument)}`)
+    }
     return new Session(await new Core(binary, list).start())
   }
 

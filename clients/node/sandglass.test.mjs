@@ -585,6 +585,9 @@ test('what is no session, or a broken one', async () => {
     await assert.rejects(session({ binary: fake(script) }), (e) => e instanceof kind && e.message.includes(text), script)
   }
   await assert.rejects(session({ binary: '/nonexistent/sandglass' }), sandglass.NotInstalled)
+  for (const fields of [{ binary: 'a\0b' }, { flags: ['a\0b'] }, { memory: 'a\0b' }, { env: { A: 'a\0b' } }, { allowHost: ['a\0b'] }]) {
+    await assert.rejects(session(fields), (e) => e instanceof sandglass.RequestError && /^an argument of sandglass session has a NUL character: ".*a\\u0000b"$/.test(e.message))
+  }
   for (const [script, kind, text] of [
     ['read x; printf \'{"type":"resu\'', sandglass.SessionClosed, 'in the middle of a reply'],
     ['read x; echo \'{"type":"error","code":"too_large","error":"x"}\'; exec cat', sandglass.ProtocolError, 'about no run'],

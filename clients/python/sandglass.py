@@ -1143,7 +1143,11 @@ def _start(binary: Union[str, "os.PathLike[str]", None], flags: Words, max_runni
     if max_queued is not None:
         more["max_queued"] = max_queued
     path = _path("binary", binary) if binary is not None else os.environ.get("SANDGLASS") or "sandglass"
-    return _Core(path, [*(flags or ()), *_flags(more)], start)
+    arguments = [path, *(flags or ()), *_flags(more)]
+    for a in arguments:
+        if "\0" in a:  # execve(2) would end the argument there
+            raise RequestError("an argument of sandglass session has a NUL character: %s" % ascii(a))
+    return _Core(path, arguments[1:], start)
 
 
 class Session:
@@ -1370,7 +1374,18 @@ class AsyncSession:
             raise
 
     async def close(self) -> None:
-        """Cancel what runs, and wait until the session and all of its sandboxes are gone."""
+        """Cancel what runs, and wait until the session and all of its sandboxes are gone.
+        Who waits for a start has SessionClosed."""
+        if self._starting is not None:
+            (start, starting), self._starting = self._starting, None
+            start.give_up()
+            try:
+                await asyncio.wait([starting])
+            except asyncio.CancelledError:
+                starting.add_done_callback(_leave_started)
+                raise
+            if starting.exception() is None:  # it was quicker
+                self._core = starting.result()
         if self._core is not None:
             await asyncio.shield(asyncio.to_thread(self._core.close))
 

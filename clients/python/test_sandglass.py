@@ -625,6 +625,9 @@ class Strange(unittest.TestCase):
             self.assertIn(text, str(caught.exception))
         with self.assertRaises(sandglass.NotInstalled):
             sandglass.Session(binary="/nonexistent/sandglass")
+        for given in {"binary": "a\0b"}, {"flags": ["a\0b"]}, {"memory": "a\0b"}, {"env": {"A": "a\0b"}}, {"allow_host": ["a\0b"]}:
+            with self.assertRaisesRegex(sandglass.RequestError, r"an argument of sandglass session has a NUL character: '.*a\\x00b'"):
+                sandglass.Session(**given)
 
     # It ends by a signal, and after the end of its requests.
     SILENT = """trap 'echo down >"$0.gone"; exit' TERM
@@ -666,6 +669,40 @@ while kill -0 "$PPID"; do sleep 1; done
 
         asyncio.run(given_up())
         self.took_itself_down(path)
+
+    def test_close_in_a_start(self):
+        """It gives the start up, and whoever waits for it is told."""
+        path = self.silent()
+
+        async def closed():
+            box = sandglass.AsyncSession(binary=path)
+            tasks = [asyncio.create_task(box.start()) for _ in range(2)]
+            await asyncio.to_thread(self.up, path)
+            await box.close()
+            self.took_itself_down(path)
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                self.assertIsInstance(result, sandglass.SessionClosed)
+                self.assertEqual(str(result), "the start of the session was given up")
+            await box.close()
+
+        asyncio.run(closed())
+
+    def test_close_behind_a_start(self):
+        """The session is there, and whoever started it has not seen it yet."""
+        path = self.fake("echo '%s'; cat; : >\"$0.gone\"" % HELLO)
+
+        async def closed():
+            box = sandglass.AsyncSession(binary=path)
+            task = asyncio.create_task(box.start())
+            await asyncio.sleep(0)
+            await asyncio.wait([box._starting[1]])
+            await box.close()
+            self.assertTrue(os.path.exists(path + ".gone"))
+            await task
+            with self.assertRaises(sandglass.SessionClosed):
+                await box.run(command=["true"])
+
+        asyncio.run(closed())
 
     def test_starts_at_once(self):
         """They are one start; it goes on while anybody waits for it, and one that failed is tried again."""
