@@ -87,7 +87,7 @@ func TestStoppedSupervisor(t *testing.T) {
 		if len(inits) != 1 {
 			t.Fatalf("the supervisor has the children %v, want one", inits)
 		}
-		p.Signal(syscall.SIGSTOP)
+		p.Stop()
 		testkit.Eventually(t, "init ends while its supervisor is stopped", func() bool { return testkit.Dead(inits[0]) })
 		p.Signal(syscall.SIGCONT)
 		o := p.Wait()

@@ -176,7 +176,7 @@ func TestSweepRemovesTheDeadAlone(t *testing.T) {
 		var killed []*testkit.Process
 		var left []string
 		for range 3 {
-			p := testkit.Start(t, testkit.Opts{Who: who, Dir: work}, "--", "sh", "-c", busy+"echo ready; sleep 1000")
+			p := testkit.Start(t, testkit.Opts{Who: who, Dir: work}, "--timeout", "300s", "--", "sh", "-c", busy+"echo ready; sleep 1000")
 			p.WaitLine("ready")
 			killed, left = append(killed, p), append(left, testkit.CgroupsOf(p.PID())...)
 		}

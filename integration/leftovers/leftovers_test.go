@@ -102,7 +102,7 @@ func TestNothingIsLeftAfterASignal(t *testing.T) {
 	both(t, func(t *testing.T, who testkit.Who) {
 		before := look(t)
 		for sig, exit := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129, syscall.SIGQUIT: 131} {
-			p := testkit.Start(t, testkit.Opts{Who: who}, "--", "sh", "-c", busy+"echo ready; sleep 1000")
+			p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "300s", "--", "sh", "-c", busy+"echo ready; sleep 1000")
 			p.WaitLine("ready")
 			p.Signal(sig)
 			o := p.Wait()
@@ -150,7 +150,7 @@ func TestSupervisorKilled(t *testing.T) {
 		before := look(t, work)
 		var killed []int
 		for range 3 {
-			p := testkit.Start(t, testkit.Opts{Who: who, Dir: work}, "--", "sh", "-c", busy+"echo ready; sleep 1000")
+			p := testkit.Start(t, testkit.Opts{Who: who, Dir: work}, "--timeout", "300s", "--", "sh", "-c", busy+"echo ready; sleep 1000")
 			p.WaitLine("ready")
 			p.Kill()
 			p.Wait()

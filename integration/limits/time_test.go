@@ -101,7 +101,7 @@ func TestTimeoutOfAStoppedSupervisor(t *testing.T) {
 		p := testkit.Start(t, testkit.Opts{Who: who}, "--timeout", "3s",
 			"--", "sh", "-c", "trap '' TERM; "+acknowledged+"sleep 1000; :", m)
 		p.WaitLine("begun")
-		p.Signal(syscall.SIGSTOP)
+		p.Stop()
 		testkit.Eventually(t, "the program ends while its supervisor is stopped", func() bool {
 			return len(alive(m)) == 0
 		})
@@ -129,7 +129,7 @@ func TestEndHeardOfLate(t *testing.T) {
 			"--", "sh", "-c", acknowledged+"until [ -e /data/end ]; do sleep 0.01; done; exit 3", m)
 		p.WaitLine("begun")
 		begun := time.Now()
-		p.Signal(syscall.SIGSTOP)
+		p.Stop()
 		if err := os.WriteFile(filepath.Join(dir, "end"), nil, 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestEndAfterItsTime(t *testing.T) {
 			"--", "sh", "-c", acknowledged+"until [ -e /data/end ]; do sleep 0.01; done; exit 3", m)
 		p.WaitLine("begun")
 		begun := time.Now()
-		p.Signal(syscall.SIGSTOP)
+		p.Stop()
 		testkit.Eventually(t, "the end of its time", func() bool { return time.Since(begun) > limit })
 		if err := os.WriteFile(filepath.Join(dir, "end"), nil, 0o644); err != nil {
 			t.Fatal(err)

@@ -27,8 +27,10 @@ func TestCPUIsThrottled(t *testing.T) {
 	testkit.Eventually(t, "twenty periods are throttled", func() bool { return count(t, "nr_throttled", l.box, "cpu.stat") >= 20 })
 	used := count(t, "usage_usec", l.box, "cpu.stat")
 	periods := count(t, "nr_periods", l.box, "cpu.stat")
-	// What a period takes too much is taken from the next: a tick for each CPU.
-	if most := 20_000*(periods+1) + 20_000; used > most {
+	// What a period takes too much is taken from the next, and on a machine whose CPUs
+	// the host holds up that is any length of time. Without the limit it is five times
+	// as much at least.
+	if most := 20_000 * periods * 3 / 2; used > most {
 		t.Errorf("%d µs in %d periods of 20000", used, periods)
 	}
 	if n := count(t, "throttled_usec", l.box, "cpu.stat"); n == 0 {

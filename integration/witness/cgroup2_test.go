@@ -113,7 +113,7 @@ func TestCgroup2Events(t *testing.T) {
 	events, errs := box.EventChan()
 	l.release()
 	l.WaitLine("armed")
-	l.Signal(syscall.SIGSTOP)
+	l.Stop()
 	t.Cleanup(func() { syscall.Kill(l.PID(), syscall.SIGCONT) })
 	if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
 		t.Fatal(err)

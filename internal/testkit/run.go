@@ -8,6 +8,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -162,6 +165,17 @@ func (p *Process) Signal(s os.Signal) {
 	if err := p.cmd.Process.Signal(s); err != nil {
 		p.t.Fatalf("signal %v: %v", s, err)
 	}
+}
+
+// Stop stops the supervisor and waits until every thread of it stands: until then one
+// of them may yet hear of what happens after the signal.
+func (p *Process) Stop() {
+	p.t.Helper()
+	p.Signal(syscall.SIGSTOP)
+	Eventually(p.t, "the supervisor stands", func() bool {
+		tasks, _ := filepath.Glob("/proc/" + strconv.Itoa(p.PID()) + "/task/*/stat")
+		return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(path string) bool { return state(path) != 'T' })
+	})
 }
 
 // Kill sends SIGKILL to the supervisor if it still runs.

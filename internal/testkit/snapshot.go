@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -142,9 +143,18 @@ func Children(t testing.TB, pid int) (list []int) {
 
 // Dead says whether a process has ended, and at most is not waited for yet.
 func Dead(pid int) bool {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	i := strings.LastIndexByte(string(stat), ')')
-	return err != nil || i < 0 || strings.HasPrefix(string(stat[i:]), ") Z") || strings.HasPrefix(string(stat[i:]), ") X")
+	s := state("/proc/" + strconv.Itoa(pid) + "/stat")
+	return s == 0 || s == 'Z' || s == 'X'
+}
+
+// state is the letter in a stat of /proc, 0 where there is no such process or thread.
+func state(path string) byte {
+	stat, _ := os.ReadFile(path)
+	_, after, _ := bytes.Cut(stat[max(bytes.LastIndexByte(stat, ')'), 0):], []byte(") "))
+	if len(after) == 0 {
+		return 0
+	}
+	return after[0]
 }
 
 // ipcObjects are the key and id of each object, without its figures.

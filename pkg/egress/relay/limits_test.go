@@ -48,7 +48,8 @@ func TestIdle(t *testing.T) {
 		c.Write([]byte("x"))
 		io.Copy(io.Discard, c)
 	})
-	w := build(t, setup{server: s, cfg: limited(func(l *Limits) { l.Idle = 50 * time.Millisecond })})
+	// The server's byte has to come before that, on a busy host too.
+	w := build(t, setup{server: s, cfg: limited(func(l *Limits) { l.Idle = 2 * time.Second })})
 	w.resets()
 	same(t, w.over(1)[0], result.Connection{Host: host, Port: s.port, Address: "127.0.0.1", BytesDown: 1, Verdict: result.Idle})
 }
