@@ -78,7 +78,7 @@ func TestCgroup1Limits(t *testing.T) {
 
 func TestCgroup1Figures(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup1-memory", "cgroup1-pids", "cgroup1-cpu")
-	l := hold(t, testkit.Inside+" burn 300; head -c 20m /dev/zero >/tmp/x; ", "", append([]string{"-v", hog(t) + ":" + testkit.Inside}, limits...)...)
+	l := hold(t, burnt+"head -c 20m /dev/zero >/tmp/x; ", "", append([]string{"-v", hog(t) + ":" + testkit.Inside}, limits...)...)
 	s, err := load(t, l).Stat(cgroup1.IgnoreNotExist)
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ func TestCgroup2Limits(t *testing.T) {
 // The figures of the end are those that the witness saw last.
 func TestCgroup2Figures(t *testing.T) {
 	testkit.Requires(t, "root", "cgroup2")
-	l := hold(t, testkit.Inside+" burn 300; head -c 20m /dev/zero >/tmp/x; ", "", append([]string{"-v", hog(t) + ":" + testkit.Inside}, limits...)...)
+	l := hold(t, burnt+"head -c 20m /dev/zero >/tmp/x; ", "", append([]string{"-v", hog(t) + ":" + testkit.Inside}, limits...)...)
 	s := stat(t, manager(t, l, "/box"))
 	l.release()
 	o := l.Wait()

@@ -31,6 +31,11 @@ func hold(t *testing.T, before, after string, flags ...string) *live {
 // limits are what every run here is given, and what the witness must read.
 var limits = []string{"--memory", "64m", "--pids-limit", "17", "--cpus", "0.3", "--timeout", "100s"}
 
+// burnt uses CPU time until the kernel has held the program back, which it has no
+// cause for as long as a busy host gives it less than its limit.
+const burnt = testkit.Inside + " burn 300; until grep -qs 'nr_throttled [1-9]' /sys/fs/cgroup/cpu.stat /sys/fs/cgroup/cpu/cpu.stat; do " +
+	testkit.Inside + " burn 50; done; "
+
 func hog(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../limits/testdata/hog.c")
