@@ -150,6 +150,9 @@ func resetConnections(t *testing.T, many int) net.Listener {
 // TestResetConnections: what was reset before it was read is in no table, and counts:
 // with a cgroup until somebody has accepted it, without one always.
 func TestResetConnections(t *testing.T) {
+	if !alone(t) {
+		return
+	}
 	const many, least = 200, 8 << 20
 	self := newTree(os.Getpid())
 	self.counts(self.net())
