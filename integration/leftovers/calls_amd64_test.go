@@ -340,6 +340,7 @@ var reasons = []struct {
 	{`supervisor (openat pids.max|write .*/pids.max) \(2\)`, false, "what it stops is killed in several passes anyway"},
 	{`supervisor (openat|read) /proc/sys/kernel/osrelease .*`, false, "the words of a hint"},
 	{`supervisor read /proc/N/cgroup .*`, false, "the words of a hint, and Go's runtime"},
+	{`supervisor (openat|read) /sys/devices/system/cpu/online .*`, false, "the kernel's count of TCP's pages is nothing to go by then: the tables are read"},
 	{`supervisor (openat|read) /proc/self/net/sockstatN? .*`, false, "of what no cgroup is charged for: all that the host has counts for the run's then"},
 	{`supervisor (openat|read) /proc/N/(net/.*|stat|smaps.*|task.*) .*`, false, "one look of many"},
 	{`supervisor read /proc/N/status \(([3-9]|[1-9][0-9]+)\)`, false, "one look of many, after the read-back"},
