@@ -159,6 +159,7 @@ func TestStuckReader(t *testing.T) {
 		marker := fmt.Sprintf("7%d", os.Getpid())
 		// The pipe takes 64 KiB: these stand still, and their time goes on.
 		c.sh("flood", "while :; do echo flood; done; sleep "+marker, `,"output":"stream","options":{"timeout":"2s"}`)
+		c.want("started", "flood") // before that it is not there, as when it is gone
 		c.sh("short", "echo short", "")
 		c.sh("hog", "head -c 600m /dev/zero | tail -c 500m | wc -c", `,"options":{"timeout":"60s","memory":"32m"}`)
 		c.sh("spin", "while :; do :; done; : "+marker, `,"options":{"timeout":"1s"}`)
