@@ -122,7 +122,7 @@ func GoBuild(out, pkg string, tags ...string) error {
 // Main runs the tests of a package, removes what was built and lists what was
 // skipped, so that "ok" never hides that nothing was tried.
 func Main(m *testing.M) {
-	heedKeys()
+	heedSignals()
 	code := m.Run()
 	if d, err := dir(); err == nil {
 		os.RemoveAll(d)
@@ -134,11 +134,11 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// heedKeys makes what the tests start heed Ctrl-C and Ctrl-\\: a shell without
-// jobs has what it starts in the background ignore them, and sandglass leaves
-// what its caller ignores as it is.
-func heedKeys() {
-	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT} {
+// heedSignals makes what the tests start heed Ctrl-C, Ctrl-\\ and a lost terminal: a
+// shell without jobs has what it starts in the background ignore the first two,
+// nohup the third, and sandglass leaves what its caller ignores as it is.
+func heedSignals() {
+	for _, sig := range []os.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP} {
 		if signal.Ignored(sig) {
 			// A handler, unlike an ignored signal, is not passed on by an exec.
 			signal.Notify(make(chan os.Signal, 1), sig)
