@@ -217,12 +217,22 @@ func TestStarved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stdout = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
 	defer cmd.Wait()
 	defer in.Close()
+	// Before its first word it may wait for a page of its own file, and then run.
+	if _, err := in.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(out, make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
 	for runs, _ := stateOf(cmd.Process.Pid); runs; runs, _ = stateOf(cmd.Process.Pid) {
 	}
 	if starved(cmd.Process.Pid, ticksOf(cmd.Process.Pid)) {

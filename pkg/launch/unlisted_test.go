@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestUnlisted: sockets that no table lists, and not those that close meanwhile. Of
@@ -133,6 +135,7 @@ func resetConnections(t *testing.T, many int) net.Listener {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { l.Close() })
+	roomFor(t, l.(*net.TCPListener), many)
 	for range many {
 		c, err := net.Dial("tcp4", l.Addr().String())
 		if err != nil {
@@ -145,6 +148,20 @@ func resetConnections(t *testing.T, many int) net.Listener {
 		c.Close()
 	}
 	return l
+}
+
+// roomFor asks for a queue of so many. Package net takes 128 where it cannot read
+// net.core.somaxconn: old kernels show it in no network namespace of a user's.
+func roomFor(t *testing.T, l *net.TCPListener, many int) {
+	t.Helper()
+	raw, err := l.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = unix.Listen(int(fd), many) }); err != nil || failed != nil {
+		t.Fatal(err, failed)
+	}
 }
 
 // TestResetConnections: what was reset before it was read is in no table, and counts:
